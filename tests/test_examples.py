@@ -35,9 +35,9 @@ def session():
 def take(orchestrator, session):
     """Return a function that takes a turn with one of the plans, or with calls."""
 
-    def taken(plan, **more):
+    def taken(plan, **options):
         planner = orchestrator["planned"](plan) if isinstance(plan, str) else lambda *_: plan
-        return asyncio.run(orchestrator["take_turn"](session, planner, **more))
+        return asyncio.run(orchestrator["take_turn"](session, planner, **options))
 
     return taken
 
@@ -133,14 +133,14 @@ def test_the_model_neither_sees_nor_sets_values_of_the_host(take, session, name)
 
 
 def test_the_planner_is_given_rules_and_schemas_from_the_contract(orchestrator, session):
-    given = []
+    requests = []
 
     def planner(prompt, schemas):
-        given.append((prompt, schemas))
+        requests.append((prompt, schemas))
         return []
 
     asyncio.run(orchestrator["take_turn"](session, planner))
-    ((prompt, schemas),) = given
+    ((prompt, schemas),) = requests
     assert '<rule id="one-bundle">At most one call of a plan is bundled.</rule>' in prompt
     assert [*schemas[0]["function"]["parameters"]["properties"]] == [
         "query",

@@ -81,11 +81,11 @@ def satchel_shutdown():
 """
 
 
-def ended(log, what, seconds=5.0) -> bool:
+def ended(log, event, seconds=5.0) -> bool:
     """Wait for the threads that end a version."""
     gc.collect()
     wait_for_ends(seconds)
-    return what in log
+    return event in log
 
 
 def wait_for_ends(seconds=60.0) -> None:
@@ -468,8 +468,8 @@ def test_a_shutdown_that_hangs_does_not_keep_the_interpreter(tmp_path, write, lo
 
 def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_plugin):
     manifest = "active: true\ntools: [{function: 'tools:hello'}, {function: 'more:other'}]\n"
-    more = "from .tools import *\ndef other() -> str:\n    'Do nothing.'\n    return ''\n"
-    write_plugin(tmp_path, "demo", manifest, tools=TOOLS.format(version="one") + LIFE, more=more)
+    module = "from .tools import *\ndef other() -> str:\n    'Do nothing.'\n    return ''\n"
+    write_plugin(tmp_path, "demo", manifest, tools=TOOLS.format(version="one") + LIFE, more=module)
     with Satchel(plugins=tmp_path):
         assert log == [("one", "startup", {})]
     assert log[1:] == [("one", "shutdown")]

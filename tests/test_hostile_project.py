@@ -202,8 +202,8 @@ def test_code_runs_what_was_shown_and_gives_no_variable(clone, how):
 def test_an_allowed_variable_is_used_and_never_shown(clone, how):
     if how == "record":
         trust(clone, "code", variables=("SECRET",))
-    given = {"trust": "code", "variables": ["SECRET"]} if how == "host" else {}
-    with opened(clone, **given) as app:
+    options = {"trust": "code", "variables": ["SECRET"]} if how == "host" else {}
+    with opened(clone, **options) as app:
         assert app.declared_mcp_servers["leak"].server.url.endswith(SECRET)
 
 

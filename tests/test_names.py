@@ -183,11 +183,11 @@ def test_the_name_of_the_group_that_is_always_active_is_kept():
 
 
 def test_near_misses_come_likeliest_first_and_in_the_case_that_is_known():
-    known = ["Forecast", "forecasts", "broadcast", "geocode", "forest"]
-    assert near_misses("FORECAST", known)[0] == "Forecast"
-    assert len(near_misses("forecast", known)) == 3
-    assert near_misses("forecast", known, most=1) == ("Forecast",)
-    assert near_misses("xyz", known) == ()
+    candidates = ["Forecast", "forecasts", "broadcast", "geocode", "forest"]
+    assert near_misses("FORECAST", candidates)[0] == "Forecast"
+    assert len(near_misses("forecast", candidates)) == 3
+    assert near_misses("forecast", candidates, most=1) == ("Forecast",)
+    assert near_misses("xyz", candidates) == ()
 
 
 def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
@@ -195,7 +195,7 @@ def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("groups", "names"),
     [
         (None, ()),
         ("", ()),
@@ -206,14 +206,14 @@ def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
         (iter(["maps"]), ("maps",)),
     ],
 )
-def test_groups_are_named_by_one_text_or_several_each_once(given, names):
-    assert group_names(given) == names
+def test_groups_are_named_by_one_text_or_several_each_once(groups, names):
+    assert group_names(groups) == names
 
 
-@pytest.mark.parametrize("given", [7, 1.5, True, object(), [7], ["maps", None], b"maps"])
-def test_what_is_no_text_names_no_group(given):
+@pytest.mark.parametrize("groups", [7, 1.5, True, object(), [7], ["maps", None], b"maps"])
+def test_what_is_no_text_names_no_group(groups):
     with pytest.raises(DefinitionError, match="must be a string"):
-        group_names(given)
+        group_names(groups)
 
 
 @pytest.mark.parametrize(

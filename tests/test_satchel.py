@@ -834,10 +834,10 @@ def test_a_pattern_for_a_kind_that_no_session_has_is_logged(caplog, option):
 
 
 @pytest.mark.parametrize("option", ["enable", "disable"])
-@pytest.mark.parametrize("given", [5, [5], [""], None, [None]])
-def test_what_is_no_pattern_is_refused_with_an_example(option, given):
+@pytest.mark.parametrize("value", [5, [5], [""], None, [None]])
+def test_what_is_no_pattern_is_refused_with_an_example(option, value):
     with pytest.raises(DefinitionError, match=f"{option} has .* not a pattern"):
-        Satchel().session(**{option: given})
+        Satchel().session(**{option: value})
 
 
 def test_a_session_may_have_only_some_of_the_skills(tmp_path, write_skill):

@@ -139,8 +139,8 @@ async def many(app, count, seed):
         for number in range(count // AT_ONCE):
             if number % 50 == 0:
                 session = app.session()
-            what = await one(session, dice, number)
-            seen[what] = seen.get(what, 0) + 1
+            outcome = await one(session, dice, number)
+            seen[outcome] = seen.get(outcome, 0) + 1
 
     await asyncio.gather(*(work(worker) for worker in range(AT_ONCE)))
     # What goes on in the background ends by itself.
@@ -178,7 +178,7 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     assert sum(seen.values()) == CALLS
     expected = {None, "left", "cancelled", "interrupted", "invalid_arguments", "invalid_result"}
     assert expected | {"tool_error", "tool_failed"} <= set(seen)
-    assert min(seen[what] for what in expected) > CALLS / 500
+    assert min(seen[outcome] for outcome in expected) > CALLS / 500
     assert threads_after <= threads + MAX_IDLE_THREADS
     assert after - objects < 2_000
     assert resident() - memory < 24 * 1024 * 1024

@@ -218,10 +218,10 @@ def test_a_tool_has_a_copy_of_the_hosts_value(tmp_path, write_plugin):
             return len(things)
     """
     write_plugin(tmp_path, "demo", "active: true\n", tools=source)
-    given = [0]
-    app = Satchel(plugins=[tmp_path], config={"demo": {"things": given}})
+    config_of_host = [0]
+    app = Satchel(plugins=[tmp_path], config={"demo": {"things": config_of_host}})
     assert [say(app, "add"), say(app, "add")] == ["2", "3"]
-    assert given == [0]
+    assert config_of_host == [0]
 
 
 @pytest.mark.parametrize("config", [{"demo": "abc"}, {"demo": 5}, {"demo": [("api_key", "abc")]}])
@@ -370,8 +370,8 @@ def test_an_unavailable_group_says_where_to_set_its_key(requiring, tmp_path):
 
 def test_a_required_key_may_have_its_value_from_any_place(requiring, config, monkeypatch):
     both = (["basic", "web"], ["fetch"])
-    given = {"demo": {"token": CANARY}}
-    assert shown(Satchel(plugins=[requiring], config=given)) == both
+    config_of_host = {"demo": {"token": CANARY}}
+    assert shown(Satchel(plugins=[requiring], config=config_of_host)) == both
     monkeypatch.setenv("SATCHEL_DEMO_TOKEN", CANARY)
     assert shown(Satchel(plugins=[requiring])) == both
     monkeypatch.setenv("SATCHEL_DEMO_TOKEN", "")

@@ -171,22 +171,22 @@ def run_files(python: Path, name: str, turns: str, report: Path) -> list[str]:
     if name in over_mcp.NAMES:
         files["the line that shows why it has no host"] = "test_over_mcp.py"
     return [
-        what
-        for what, file in files.items()
+        title
+        for title, file in files.items()
         if Path(__file__).with_name(file).exists()
         and not run_pytest(python, file, name, host=name, turns=turns, report=report)
     ]
 
 
 def run_pytest(
-    python: Path, file: str, wanted: str, *, host: str, turns: str, report: Path
+    python: Path, file: str, selection: str, *, host: str, turns: str, report: Path
 ) -> bool:
     """Run some tests of a file in an environment; print what went wrong."""
     report.unlink(missing_ok=True)
     line = [python, "-m", "pytest", "--noconftest", "-q", "-p", "no:cacheprovider", "--tb=short"]
     # The settings of the project are for its own tests, with plugins that are not installed.
     line += ["-o", "addopts=", "-o", "filterwarnings=", "-o", "junit_family=xunit2"]
-    line += [f"--junit-xml={report}", "-k", wanted, Path(__file__).with_name(file)]
+    line += [f"--junit-xml={report}", "-k", selection, Path(__file__).with_name(file)]
     environ = {**os.environ, "SATCHEL_ADAPTER": host, "SATCHEL_ADAPTER_TURNS": turns}
     environ["PYTHONPATH"] = str(ROOT / "src")  # for an environment without Satchel
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)

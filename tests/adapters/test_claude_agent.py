@@ -75,8 +75,8 @@ def test_a_call_runs_and_an_edit_is_in_the_next_request(tmp_path):
         tools.write_text(MULTIPLY + MULTIPLY.replace("multiply", "divide"))
         return [call(f"{PREFIX}multiply", "m", a=4, b=5)]
 
-    more = [[call(f"{PREFIX}load_skill", name="guide")] for _ in range(20)]
-    model = ScriptedModel(edit, *more)
+    steps = [[call(f"{PREFIX}load_skill", name="guide")] for _ in range(20)]
+    model = ScriptedModel(edit, *steps)
 
     async def run(environment):
         served = ("--skills", f"{tmp_path}/skills", "--plugins", f"{tmp_path}/plugins")

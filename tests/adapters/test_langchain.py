@@ -53,10 +53,10 @@ def asked(request):
         checkpointer=InMemorySaver(),
     )
 
-    def invoke(given):
+    def invoke(state):
         if request.param == "without a loop":
-            return agent.invoke(given, TALK)
-        return asyncio.run(agent.ainvoke(given, TALK))
+            return agent.invoke(state, TALK)
+        return asyncio.run(agent.ainvoke(state, TALK))
 
     assert invoke(GO)["__interrupt__"]
 
@@ -129,9 +129,9 @@ def test_a_system_message_of_blocks_keeps_them_and_none_is_made_of_nothing():
         def bind_tools(self, tools, **_):
             return self
 
-        def _generate(self, messages, *given, **options):
+        def _generate(self, messages, *arguments, **options):
             seen.append([item.content for item in messages if item.type == "system"])
-            return super()._generate(messages, *given, **options)
+            return super()._generate(messages, *arguments, **options)
 
     def run(app, system):
         model = Seeing(script_of=lambda _: ScriptedModel())

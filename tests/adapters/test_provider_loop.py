@@ -79,7 +79,7 @@ def test_a_group_that_is_activated_is_in_the_next_request(session):
     client = ScriptedClient([switch], "done")
     asyncio.run(run_openai(client, session, list(ASKED), model="m"))
     names = [[tool["function"]["name"] for tool in item["tools"]] for item in client.requests]
-    assert ["more" in given for given in names] == [False, True]
+    assert ["more" in offered for offered in names] == [False, True]
 
 
 def test_tools_that_the_provider_runs_are_kept(session):
@@ -367,10 +367,10 @@ def test_a_stream_yields_text_chunks_and_results_as_they_come():
     assert messages[2]["tool_call_id"] == "count"
 
 
-def add_call(index, call_id, arguments, **more):
+def add_call(index, call_id, arguments, **others):
     """Return a chunk with a call of `add` that has its name in each piece."""
     function = {"name": "add", "arguments": arguments}
-    return given({"tool_calls": [{"index": index, "id": call_id, "function": function, **more}]})
+    return given({"tool_calls": [{"index": index, "id": call_id, "function": function, **others}]})
 
 
 def streamed(session, *streams):

@@ -66,8 +66,8 @@ def test_a_name_that_only_something_broken_bears_finds_that(make):
 @pytest.mark.parametrize("kind", ["skill", "tool", "group", "plugin"])
 def test_an_unknown_name_raises_with_the_near_misses(make, kind):
     catalog = make.catalog([make.skill("alpha")], [make.plugin("alpha", "alpha")])
-    known = "basic" if kind == "group" else "alpha"
+    taken_name = "basic" if kind == "group" else "alpha"
     with pytest.raises(NotFoundError, match=f"there is no {kind} named") as caught:
-        getattr(catalog, kind)(known + "x")
-    assert caught.value.near == (known,)
-    assert getattr(catalog, kind)(known).name == known
+        getattr(catalog, kind)(taken_name + "x")
+    assert caught.value.near == (taken_name,)
+    assert getattr(catalog, kind)(taken_name).name == taken_name

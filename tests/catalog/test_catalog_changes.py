@@ -181,15 +181,15 @@ def dated(entry):
 
 def replayed(old, new):
     """Apply the events alone to what is known of the old generation."""
-    known = {dated(entry)[:3]: entry.generation for entry in old.entries}
+    generations = {dated(entry)[:3]: entry.generation for entry in old.entries}
     for change in diff(old, new):
         key = (change.kind, change.name, change.source)
         if change.event is Event.REMOVED:
-            del known[key]
+            del generations[key]
         else:
-            assert (key in known) is (change.event is not Event.ADDED)
-            known[key] = change.generation
-    return {(*key, generation) for key, generation in known.items()}
+            assert (key in generations) is (change.event is not Event.ADDED)
+            generations[key] = change.generation
+    return {(*key, generation) for key, generation in generations.items()}
 
 
 @pytest.mark.parametrize("event", list(Event))

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tomllib
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -201,8 +202,8 @@ def test_a_bundle_that_leads_nowhere_is_named(run, archive, tmp_path, home):
 
 
 def test_who_signed_an_archive_is_shown_and_recorded_and_locked(run, archive, home, here):
-    wanted = ("--signer", "https://example.org/release.yml", "--issuer", ME_SIGNED.issuer)
-    result = run("add", archive("Do.", ME_SIGNED), *wanted, "--yes", "--project")
+    options = ("--signer", "https://example.org/release.yml", "--issuer", ME_SIGNED.issuer)
+    result = run("add", archive("Do.", ME_SIGNED), *options, "--yes", "--project")
     assert f"signed by {ME_SIGNED}" in result.stderr
     who = "https://example.org/release.yml (issuer https://issuer.example)"
     assert records(here / ".satchel")["skill"][0]["signer"] == who
@@ -211,9 +212,9 @@ def test_who_signed_an_archive_is_shown_and_recorded_and_locked(run, archive, ho
 
 
 def test_what_the_wanted_signer_did_not_sign_is_not_added(run, archive, repository, home):
-    wanted = ("--signer", "me@example.org", "--issuer", "https://issuer.example", "--yes")
+    options = ("--signer", "me@example.org", "--issuer", "https://issuer.example", "--yes")
     for source in (archive("Do."), archive("Do.", OTHER), repository, f"git+file://{repository}"):
-        result = run("add", source, *wanted)
+        result = run("add", source, *options)
         assert result.exit_code == 1
         assert "not signed by me@example.org" in result.stderr
     assert not (home / ".satchel").exists()
@@ -231,6 +232,20 @@ def test_an_update_by_another_signer_is_said_and_yes_does_not_agree_to_it(
     result = run("update", "--yes")
     assert result.exit_code == 3
     assert f"now it is {f'signed by {OTHER}' if signer else 'not signed any more'}" in result.stderr
+    assert "Do it." in (home / ".satchel/skills/greet/SKILL.md").read_text()
+
+
+def test_an_update_to_an_older_signature_is_said_and_yes_does_not_agree_to_it(run, archive, home):
+    def signed(day: int) -> Signer:
+        return replace(ME_SIGNED, signed=f"2026-01-0{day}T00:00:00+00:00")
+
+    assert run("add", archive("Do.", signed(2)), "--yes").exit_code == 0
+    archive("Do it.", signed(3))
+    assert run("update", "--yes").exit_code == 0
+    archive("Do.", signed(2))
+    result = run("update", "--yes")
+    assert result.exit_code == 3
+    assert f"is older: {signed(2).signed}" in result.stderr
     assert "Do it." in (home / ".satchel/skills/greet/SKILL.md").read_text()
 
 

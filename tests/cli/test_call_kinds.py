@@ -214,9 +214,9 @@ def test_a_tool_that_exits_or_raises_is_a_failed_call_with_an_id(call):
 
 
 @pytest.mark.parametrize("name", ["hang", "block", "hang_later"])
-@pytest.mark.parametrize("more", [[], ["--json"]])
-def test_ctrl_c_ends_it_with_exit_code_one_and_no_traceback(start, name, more):
-    satchel = start("call", name, *SOURCES, *more)
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_ctrl_c_ends_it_with_exit_code_one_and_no_traceback(start, name, options):
+    satchel = start("call", name, *SOURCES, *options)
     satchel.until("began", "stderr")
     satchel.process.send_signal(signal.SIGINT)
     assert satchel.rest() == []

@@ -113,7 +113,7 @@ def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config,
 
 
 @pytest.mark.parametrize(
-    ("given", "allowed"),
+    ("assignment", "allowed"),
     [
         ("retries=12", "a whole number of at most 9"),
         ("unit=K", "one of C, F"),
@@ -123,9 +123,9 @@ def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config,
     ],
 )
 def test_what_is_not_allowed_is_refused_with_what_is_and_nothing_is_written(
-    config, file, given, allowed
+    config, file, assignment, allowed
 ):
-    done = config("set", "--force", "other=1", given)
+    done = config("set", "--force", "other=1", assignment)
     assert done.exit_code == 1
     assert allowed in done.stderr
     assert not file.exists()

@@ -132,13 +132,13 @@ def test_a_contract_is_described_in_text(show, plugin):
 
 def test_without_run_it_is_said_that_a_contract_is_known_later(run, plugin):
     plugin()
-    known = "unknown until the plugin's code is loaded (use --run)"
+    note = "unknown until the plugin's code is loaded (use --run)"
     listed = run("list", "contracts", "--plugins", "plugins")
-    assert (listed.stdout, known in listed.stderr) == ("", True)
-    assert known in run("show", "search", "--plugins", "plugins").stdout
-    assert known in run("validate", "plugins").stderr
+    assert (listed.stdout, note in listed.stderr) == ("", True)
+    assert note in run("show", "search", "--plugins", "plugins").stdout
+    assert note in run("validate", "plugins").stderr
     plugin(manifest="active: true\n")
-    assert known not in run("validate", "plugins").stderr
+    assert note not in run("validate", "plugins").stderr
 
 
 def test_a_long_list_reports_each_contract_in_words(run, plugin):

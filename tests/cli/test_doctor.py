@@ -466,8 +466,8 @@ def test_a_plugin_that_brings_nothing_says_so_everywhere(run, here, write_plugin
     write_skill(plugins / "skilled" / "skills", "pdf")
     options = ("--plugins", "plugins")
 
-    def unused(*more):
-        records = json.loads(run("doctor", *options, *more, "--json").stdout)["findings"]
+    def unused(*other_options):
+        records = json.loads(run("doctor", *options, *other_options, "--json").stdout)["findings"]
         return [item["name"] for item in records if item["code"] == "plugin-unused"]
 
     assert unused() == ["empty", "plain"]

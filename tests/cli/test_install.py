@@ -356,8 +356,8 @@ def served_skills(run):
 
 
 def test_without_a_choice_a_marketplace_names_its_plugins_and_the_option(run, market, home):
-    for what in ("./market", "market", market):
-        done = run("install", what)
+    for source in ("./market", "market", market):
+        done = run("install", source)
         assert (done.exit_code, names(home)) == (1, [])
         assert "with the plugins bare, one, own, two; nothing was installed" in done.stderr
         assert "choose one with --plugin NAME" in done.stderr
@@ -462,8 +462,8 @@ def test_a_plugin_that_lists_others_is_installed_without_them(run, market):
 
 def test_the_choice_of_a_folder_that_is_no_marketplace_is_wrong_usage(run, weather, market):
     weather()
-    for what in ("./weather", "./market/own", "acme-weather"):
-        assert run("install", what, "--plugin", "own").exit_code == 2
+    for source in ("./weather", "./market/own", "acme-weather"):
+        assert run("install", source, "--plugin", "own").exit_code == 2
 
 
 def test_a_plugin_of_a_marketplace_is_not_linked(run, market, home):
@@ -535,12 +535,12 @@ def test_wrong_usage_is_reported(run, weather):
 
 def test_values_are_checked_before_anything_is_written(run, weather, home, env):
     weather()
-    for given, messages in (
+    for assignment, messages in (
         ("retires=1", "did you mean retries"),
         ("retries=12", "at most 9"),
         ("api_key=", "counts as not set"),
     ):
-        done = run("install", "./weather", "--set", given)
+        done = run("install", "./weather", "--set", assignment)
         assert (done.exit_code, messages in done.stderr) == (1, True), done.stderr
     assert (names(home), env.exists()) == ([], False)
 
@@ -918,9 +918,9 @@ def test_a_wheel_that_differs_from_its_signature_is_not_installed(run, pip, sign
 
 
 def test_what_the_wanted_signer_did_not_sign_is_not_installed(run, pip, signed_wheel, weather):
-    wanted = ("--signer", "somebody@example.org", "--issuer", ISSUER)
-    for what in (signed_wheel, weather(), "acme_weather>=1"):
-        done = run("install", what, *wanted)
+    options = ("--signer", "somebody@example.org", "--issuer", ISSUER)
+    for source in (signed_wheel, weather(), "acme_weather>=1"):
+        done = run("install", source, *options)
         assert done.exit_code == 1
         assert "not signed by somebody@example.org" in done.stderr
     assert pip[0] == []

@@ -110,8 +110,10 @@ def test_a_command_without_sources_gets_no_options():
 
 
 def test_each_command_in_a_message_that_reads_sources_is_completed():
-    known = commands()
-    with_sources = {name for name in known if isinstance(known[name], SourcesCommand)}
+    command_names = commands()
+    with_sources = {
+        name for name in command_names if isinstance(command_names[name], SourcesCommand)
+    }
     assert with_sources >= COMPLETED
     texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
     pattern = re.compile(r"""['"]satchel ((?:config|mcp) [a-z]+|[a-z]+)""")

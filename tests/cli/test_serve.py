@@ -29,9 +29,17 @@ def config(printed, client):
 @every_client
 def test_a_client_learns_how_to_start_this_very_server(run, client, here):
     (here / "skills").mkdir()
-    given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
-    given += ["--find-folders", "9", "--no-cache", "--frozen"]
-    result = run("serve", "--print-config", client, *given)
+    arguments = [
+        "--skills",
+        "skills",
+        "--group",
+        "maps",
+        "--disable-tool",
+        'r"m*',
+        "--no-skill-tools",
+    ]
+    arguments += ["--find-folders", "9", "--no-cache", "--frozen"]
+    result = run("serve", "--print-config", client, *arguments)
     assert result.exit_code == 0
     created = config(result.stdout, client)
     assert created["command"] == sys.executable
@@ -74,16 +82,16 @@ def test_a_client_learns_how_to_connect_and_no_token_is_shown(run, client, here)
 def test_clients_elsewhere_get_the_name_that_they_may_use(run, here, address, url):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)
-    given = ["--token-file", "tokens", "--allow-host", "tools.example.com"]
-    result = run("serve", "--print-config", "cursor", "--http", address, *given)
+    arguments = ["--token-file", "tokens", "--allow-host", "tools.example.com"]
+    result = run("serve", "--print-config", "cursor", "--http", address, *arguments)
     assert config(result.stdout, "cursor")["url"] == url
 
 
 def test_who_gives_no_name_hears_that_there_is_another_one(run, here):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)
-    given = ["--http", "0.0.0.0:8000", "--token-file", "tokens"]
-    assert "--allow-host" in run("serve", "--print-config", "cursor", *given).stderr
+    arguments = ["--http", "0.0.0.0:8000", "--token-file", "tokens"]
+    assert "--allow-host" in run("serve", "--print-config", "cursor", *arguments).stderr
 
 
 def test_no_configuration_is_printed_for_a_token_file_that_is_of_no_use(run):
@@ -106,9 +114,9 @@ def test_a_file_is_named_that_takes_servers_to_connect_to(run):
         ["--rate", "0"],
     ],
 )
-@pytest.mark.parametrize("more", [[], ["--print-config", "cursor"]])
-def test_what_is_for_http_is_wrong_without_it(run, option, more):
-    result = run("serve", *option, *more)
+@pytest.mark.parametrize("others", [[], ["--print-config", "cursor"]])
+def test_what_is_for_http_is_wrong_without_it(run, option, others):
+    result = run("serve", *option, *others)
     assert result.exit_code == 2
     assert f"{option[0]}: only with --http" in result.stderr
 

@@ -74,3 +74,9 @@ def test_all_code_is_shown_with_what_hides_in_it():
         "=== a: y",
         "  (not shown: it is empty, no text, or larger than 1 MiB; its digest is )",
     ]
+
+
+def test_that_an_env_file_is_not_shown_and_may_run_is_said():
+    before, after = ({"a": CodeUnit("a", {"build.env": CodeFile(it)})} for it in "12")
+    for lines in (code_lines(before), diff_lines(before, after)):
+        assert "read it yourself, because a command may run it" in lines[-1]

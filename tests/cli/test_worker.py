@@ -67,9 +67,9 @@ def test_the_file_says_what_no_option_says(run, here, file, started):
 
 def test_an_option_wins_over_the_file(run, here, file, started):
     (here / "other").write_text("another key of sufficient length")
-    given = ["--redis", "redis://option:1", "--name", "n", "--key-file", "other"]
-    given += ["--concurrency", "9", "--group", "cpu", "--find-folders", "8"]
-    assert run("worker", *given).exit_code == 0
+    arguments = ["--redis", "redis://option:1", "--name", "n", "--key-file", "other"]
+    arguments += ["--concurrency", "9", "--group", "cpu", "--find-folders", "8"]
+    assert run("worker", *arguments).exit_code == 0
     (created,) = started
     assert created["url"] == "redis://option:1"
     assert created["key"] == "another key of sufficient length"
@@ -109,9 +109,9 @@ def test_a_group_that_no_plugin_has_is_warned_of(run, here, file, started, write
         "Draw."
     """
     write_plugin(here / "plugins", "pictures", tools=tools)
-    given = ("worker", "--plugins", "plugins")
-    assert "no plugin has" not in run(*given).stderr
-    message = " ".join(run(*given, "--group", "gpuu").stderr.split())
+    arguments = ("worker", "--plugins", "plugins")
+    assert "no plugin has" not in run(*arguments).stderr
+    message = " ".join(run(*arguments, "--group", "gpuu").stderr.split())
     assert "no plugin has the group 'gpuu'" in message
     assert "gpu?" in message
 

@@ -27,12 +27,12 @@ def write(tmp_path):
     return write
 
 
-def read(tmp_path, **given):
-    return read_configuration("acme", given, str(tmp_path))
+def read(tmp_path, **values):
+    return read_configuration("acme", values, str(tmp_path))
 
 
-def values(tmp_path, **given):
-    return dict(read(tmp_path, **given).values)
+def values(tmp_path, **config):
+    return dict(read(tmp_path, **config).values)
 
 
 def test_without_a_file_there_is_nothing_and_nothing_is_wrong(tmp_path):
@@ -186,14 +186,14 @@ RETRIES = ConfigField(name="retries", type="integer", default=2, required=False,
 KEY = ConfigField(name="api_key", type="secret", min=4)
 
 
-def declared(tmp_path, *fields, project=None, **given):
+def declared(tmp_path, *fields, project=None, **values):
     layer = ProjectLayer("/project/satchel.toml", project or {})
-    return read_configuration("acme", given, str(tmp_path), fields, layer)
+    return read_configuration("acme", values, str(tmp_path), fields, layer)
 
 
 def test_each_source_wins_over_the_next_and_the_default_comes_last(tmp_path, write, monkeypatch):
-    def found(**given):
-        config = declared(tmp_path, RETRIES, project={"RETRIES": 3}, **given)
+    def found(**values):
+        config = declared(tmp_path, RETRIES, project={"RETRIES": 3}, **values)
         assert config.diagnostics == ()
         return config.values["retries"], config.origins["retries"]
 
@@ -240,8 +240,8 @@ def test_what_is_not_allowed_is_left_out_and_reported_without_its_value(
         monkeypatch.setenv("SATCHEL_ACME_RETRIES", CANARY)
     write(f"RETRIES={CANARY if origin == 'file' else ''}\n")
     project = wrong if origin == "project" else None
-    given = wrong if origin == "code" else {}
-    config = declared(tmp_path, RETRIES, project=project, **given)
+    of_code = wrong if origin == "code" else {}
+    config = declared(tmp_path, RETRIES, project=project, **of_code)
     assert config.values == {}
     (problem,) = config.diagnostics
     assert problem.code == "config-invalid"

@@ -19,10 +19,10 @@ def test_one_variable_may_be_a_string():
     assert Project(".", variables=["A", "B"]).variables == ("A", "B")
 
 
-@pytest.mark.parametrize("given", ["", " "])
-def test_an_empty_path_is_refused(given):
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_refused(path):
     with pytest.raises(DefinitionError, match="empty path"):
-        Project(given)
+        Project(path)
 
 
 @pytest.mark.parametrize("level", ["all", "", True, "CODE"])

@@ -148,11 +148,13 @@ def test_precedence_is_that_of_a_list_of_rules_read_from_the_end(files):
                 ]
                 message = "on"
                 for pattern, word in rules:
-                    wanted = pattern if pattern.startswith(("skill:", "tool:")) else f"*:{pattern}"
+                    full_pattern = (
+                        pattern if pattern.startswith(("skill:", "tool:")) else f"*:{pattern}"
+                    )
                     for text in (name, source, f"{source}:{name}"):
-                        if wanted.startswith("*:"):
-                            message = word if fnmatchcase(text, wanted[2:]) else message
-                        elif fnmatchcase(f"{kind}:{text}", wanted):
+                        if full_pattern.startswith("*:"):
+                            message = word if fnmatchcase(text, full_pattern[2:]) else message
+                        elif fnmatchcase(f"{kind}:{text}", full_pattern):
                             message = word
                 assert is_off(choices, name, kind, source) is (message == "off")
 

@@ -43,13 +43,15 @@ def rows(url: str, options: Iterable[str]) -> Iterator[tuple[str, bool, str]]:
     }
     for transport, target in targets.items():
         for version, (era, commands) in ERAS.items():
-            failed = [text for text, wanted in commands if not passes(target, era, text, wanted)]
+            failed = [
+                text for text, expected in commands if not passes(target, era, text, expected)
+            ]
             details = f"{len(commands) - len(failed)} of {len(commands)} commands"
             details += f"; failed: {'; '.join(failed)}" if failed else ""
             yield f"Inspector, {transport}, {version}", not failed, details
 
 
-def passes(target: list[str], era: str, text: str, wanted: str) -> bool:
+def passes(target: list[str], era: str, text: str, expected: str) -> bool:
     """Return whether a command has the expected output; otherwise print the output."""
     command = shlex.split(os.environ.get("INSPECTOR", COMMAND))
     options = ["--format", "json", "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
@@ -61,7 +63,9 @@ def passes(target: list[str], era: str, text: str, wanted: str) -> bool:
         timeout=LIMIT,
         check=False,
     )
-    passed = wanted in done.stdout and done.returncode == (_TOOL_ERROR if "error" in wanted else 0)
+    passed = expected in done.stdout and done.returncode == (
+        _TOOL_ERROR if "error" in expected else 0
+    )
     if not passed:
         print(f"===== {text}: {done.returncode}\n{done.stdout}{done.stderr}")
     return passed

@@ -62,7 +62,7 @@ def test_the_model_cannot_set_what_the_host_sets():
 
 def test_nor_where_the_function_takes_anything():
     bound = bind_contract(
-        FunctionTool(lambda **more: more, name="search"), contract({"type": "object"})
+        FunctionTool(lambda **others: others, name="search"), contract({"type": "object"})
     )
     assert bound.check({"other": 1}) == {"other": 1}
     with pytest.raises(ArgumentError, match="is set by the host"):
@@ -78,8 +78,8 @@ def test_a_pydantic_model_describes_what_the_function_takes():
         place: Place
         since: int = Field(default=0, alias="from")
 
-    def find(query, place, **more):
-        return query, place, more
+    def find(query, place, **others):
+        return query, place, others
 
     bound = bind_contract(FunctionTool(find), contract(Query, config=(), reads=()))
     sent = {"query": "a", "place": {"city": "Oslo"}, "from": 1}
@@ -112,8 +112,8 @@ def test_a_function_takes_the_values_however_it_takes_arguments():
     def by_name(*, query, limit, seen):
         return query, limit, seen
 
-    def further(query, **more):
-        return query, more["limit"], more["seen"]
+    def further(query, **others):
+        return query, others["limit"], others["seen"]
 
     async def later(query, seen, limit=9):
         return query, limit, seen

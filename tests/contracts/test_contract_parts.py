@@ -60,7 +60,7 @@ class Noting:
         lambda seen: lambda *args: seen.extend(args),
         lambda seen: lambda call, *rest: seen.extend([call, *rest]),
         lambda seen: lambda call, state, config, strict=True: seen.extend([call, state, config]),
-        lambda seen: lambda a, b, c, **more: seen.extend([a, b, c, *more]),
+        lambda seen: lambda a, b, c, **others: seen.extend([a, b, c, *others]),
         lambda seen: lambda plan, state, config: seen.extend([plan, state, config]),
         lambda seen: lambda call, state, *plan: seen.extend([call, state, *plan]),
         lambda seen: partial(
@@ -203,10 +203,10 @@ def test_what_a_check_raises_is_raised():
 
 
 @pytest.mark.parametrize("part", ["id", "rule"])
-@pytest.mark.parametrize("given", ["", " ", None, 3])
-def test_an_invariant_has_an_id_and_a_rule_of_text(part, given):
+@pytest.mark.parametrize("value", ["", " ", None, 3])
+def test_an_invariant_has_an_id_and_a_rule_of_text(part, value):
     with pytest.raises(DefinitionError, match=f"the {part} of an invariant is"):
-        ToolInvariant(**{"id": "a", "rule": "b", "check": lambda *args: True, part: given})
+        ToolInvariant(**{"id": "a", "rule": "b", "check": lambda *args: True, part: value})
 
 
 @dataclass

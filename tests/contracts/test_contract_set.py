@@ -19,12 +19,12 @@ def test_they_are_a_mapping_by_the_name_of_the_tool_in_the_order_they_were_given
 
 
 def test_they_never_change(make):
-    given = [make()]
-    contracts = Contracts(given)
-    given.append(make(name="other"))
+    parts = [make()]
+    contracts = Contracts(parts)
+    parts.append(make(name="other"))
     assert list(contracts) == ["search"]
     with pytest.raises(TypeError):
-        contracts["other"] = given[1]
+        contracts["other"] = parts[1]
 
 
 def test_two_of_one_tool_are_refused_but_the_same_twice_is_one(make):
@@ -34,10 +34,10 @@ def test_two_of_one_tool_are_refused_but_the_same_twice_is_one(make):
         Contracts([contract, make()])
 
 
-@pytest.mark.parametrize("thing", [None, "search", {"name": "search"}])
-def test_what_is_no_contract_is_refused(thing):
+@pytest.mark.parametrize("value", [None, "search", {"name": "search"}])
+def test_what_is_no_contract_is_refused(value):
     with pytest.raises(DefinitionError, match="is not a ToolContract"):
-        Contracts([thing])
+        Contracts([value])
 
 
 # ---- the planner ------------------------------------------------------------------------------

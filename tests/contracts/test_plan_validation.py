@@ -17,8 +17,8 @@ from satchel.contracts.tool_contract import ToolContract
 from satchel.tools import ToolCall
 
 
-def judged(contract, *plan, state=None, **more):
-    return validate(plan, {contract.name: contract}, state or {}, **more)
+def judged(contract, *plan, state=None, **options):
+    return validate(plan, {contract.name: contract}, state or {}, **options)
 
 
 def with_(call, **arguments):

@@ -101,9 +101,9 @@ def test_a_secret_has_no_default_and_it_is_neither_used_nor_shown():
     assert CANARY not in repr(reading)
 
 
-@pytest.mark.parametrize("given", ["secret: true", "secret: yes", "secret: 1, type: integer"])
-def test_a_field_that_is_called_secret_otherwise_is_one_and_the_right_form_is_named(given):
-    reading = read(f"config: {{key: {{{given}}}}}\n")
+@pytest.mark.parametrize("spelling", ["secret: true", "secret: yes", "secret: 1, type: integer"])
+def test_a_field_that_is_called_secret_otherwise_is_one_and_the_right_form_is_named(spelling):
+    reading = read(f"config: {{key: {{{spelling}}}}}\n")
     assert reading.value.config == (ConfigField(name="key", type="secret"),)
     (warning,) = reading.diagnostics
     assert (warning.code, warning.severity) == ("plugin-field-unknown", "warning")
@@ -183,8 +183,8 @@ def test_what_is_no_such_value_is_refused_with_what_is_allowed(field, value):
 def test_values_of_the_right_type_are_taken_as_they_are():
     assert BOUNDED.parsed(3) == 3
     assert ConfigField(name="a", type="boolean").parsed(True) is True
-    thing = object()  # such as a SecretStr
-    assert ConfigField(name="a", type="secret", min=3).parsed(thing) is thing
+    secret = object()  # such as a SecretStr
+    assert ConfigField(name="a", type="secret", min=3).parsed(secret) is secret
 
 
 def test_what_is_allowed_is_said_in_words():

@@ -6,8 +6,8 @@ from satchel.diagnostics import Severity, strictly
 from satchel.formats.declared_tools import declared_tools
 
 
-def found(options, signature="city: str, days: int = 1", more=""):
-    source = f"from satchel import tool\n{more}\n@tool({options})\ndef forecast({signature}): ...\n"
+def found(options, signature="city: str, days: int = 1", code=""):
+    source = f"from satchel import tool\n{code}\n@tool({options})\ndef forecast({signature}): ...\n"
     reading = declared_tools(source.encode(), "tools.py")
     assert [item.name for item in reading.value] == ["forecast"]
     return reading.diagnostics
@@ -47,9 +47,9 @@ def test_a_name_that_configuration_fills_in_is_reported(state):
     assert "which configuration fills in" in problem.message
 
 
-@pytest.mark.parametrize("given", ["'city'", "{'city': 1}", "['Oslo']", "5"])
-def test_what_is_no_list_of_mappings_is_reported(given):
-    (problem,) = found(f"examples={given}")
+@pytest.mark.parametrize("value", ["'city'", "{'city': 1}", "['Oslo']", "5"])
+def test_what_is_no_list_of_mappings_is_reported(value):
+    (problem,) = found(f"examples={value}")
     assert problem.code == "tool-example-unfit"
 
 
@@ -59,4 +59,4 @@ def test_one_fault_is_reported_once():
 
 def test_a_function_that_takes_anything_is_not_judged():
     assert found("examples=[{'town': 1}]", "**rest") == ()
-    assert found("examples=[{'town': 1}]\n)\n@other(", more="from elsewhere import other") == ()
+    assert found("examples=[{'town': 1}]\n)\n@other(", code="from elsewhere import other") == ()

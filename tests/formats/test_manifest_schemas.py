@@ -57,8 +57,10 @@ def test_each_schema_has_the_fields_that_its_reader_knows():
 def test_the_keys_of_satchel_toml_are_those_that_the_reader_names():
     for scope in (Precedence.USER, Precedence.PROJECT):
         (problem,) = parse_selection("satchel.toml", scope, b"zoo = 1").diagnostics
-        known = set(re.findall(r"[a-z_]+", problem.fix.removeprefix("the keys are "))) - {"and"}
-        assert known <= fields(SATCHEL)
+        named_keys = set(re.findall(r"[a-z_]+", problem.fix.removeprefix("the keys are "))) - {
+            "and"
+        }
+        assert named_keys <= fields(SATCHEL)
 
 
 def test_an_editor_shows_a_sentence_in_place_of_a_pattern():

@@ -68,8 +68,8 @@ def hostile(shared, tmp_path_factory):
 
 
 def test_hostile_skills_are_read_or_refused_as_they_should_be(hostile):
-    built, wanted = hostile
-    for case, want in wanted.items():
+    built, expected = hostile
+    for case, want in expected.items():
         for path in _regular_skills(built / case):
             began = time.process_time()
             reading = read(path, built)

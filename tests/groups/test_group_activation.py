@@ -215,8 +215,8 @@ def test_what_is_shadowed_by_a_tool_of_a_group_that_is_off_is_seen_itself(catalo
 def test_tools_seen_before_keep_their_order_and_new_ones_follow(catalog, seen):
     tools = tuple(catalog.tools)
     names = stable_order(tools, tuple(seen))
-    known = tuple(name for name in seen if name in catalog.tools)
-    assert names == known + tuple(name for name in tools if name not in seen)
+    present = tuple(name for name in seen if name in catalog.tools)
+    assert names == present + tuple(name for name in tools if name not in seen)
 
 
 def test_an_order_that_stayed_as_it_was_is_the_very_same():

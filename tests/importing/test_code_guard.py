@@ -14,7 +14,6 @@ from satchel.importing.code_guard import (
     PluginTimeoutError,
     guarded,
 )
-from satchel.importing.guarded_work import GuardedWork
 
 
 def test_what_the_work_returns_comes_back():
@@ -191,25 +190,6 @@ def test_a_syntax_error_is_reported_where_it_stands():
     with pytest.raises(PluginCodeError) as caught:
         guarded(lambda: compile("x =\n", "/plugins/demo/tools.py", "exec"), 5)
     assert (caught.value.path, caught.value.line) == ("/plugins/demo/tools.py", 1)
-
-
-def test_background_work_is_waited_for_and_its_result_kept():
-    gate = threading.Event()
-    work = GuardedWork(lambda: gate.wait(20))
-    assert not work.is_done_within(0)
-    gate.set()
-    assert work.is_done_within(None)
-    assert work.result() is work.result() is True
-
-
-def test_background_work_raises_where_its_result_is_asked_for():
-    def fail():
-        raise SystemExit(3)
-
-    work = GuardedWork(fail)
-    assert work.is_done_within(20)
-    with pytest.raises(SystemExit):
-        work.result()
 
 
 def test_a_limit_of_processor_time_ends_what_computes_and_not_what_waits():

@@ -30,11 +30,11 @@ def acme(install, site):
     """Install a version of the package `acme`, and return what the scan finds of it."""
 
     def acme(version="1", *, points=("acme.p",), files=(), **sources):
-        given = {"__init__": "", "state": f"X = {version!r}\n", "p": STATE, **sources}
-        for name, text in given.items():
+        texts = {"__init__": "", "state": f"X = {version!r}\n", "p": STATE, **sources}
+        for name, text in texts.items():
             write(site / "acme" / f"{name}.py", text)
         listed = "".join(f"{point.split('.')[-1]} = {point}\n" for point in points)
-        record = (*(f"acme/{name}.py" for name in given), f"acme/v{version}", *files)
+        record = (*(f"acme/{name}.py" for name in texts), f"acme/v{version}", *files)
         install(site, points=f"[satchel.plugins]\n{listed}", files=record)
         findings = scan_distributions([str(site)]).findings
         return findings[0] if len(findings) == 1 else findings

@@ -268,23 +268,23 @@ def test_a_handler_that_code_in_c_sets_is_put_back(before):
 
 
 def test_a_handler_that_does_nothing_is_no_change():
-    known = logging.getLogger("satchel.tests.library")
+    logger = logging.getLogger("satchel.tests.library")
     before = ProcessState.now()
-    known.addHandler(logging.NullHandler())
+    logger.addHandler(logging.NullHandler())
     assert before.put_back() == ()
-    assert len(known.handlers) == 1
+    assert len(logger.handlers) == 1
 
 
 def test_the_configuration_of_logging_is_put_back():
-    known = logging.getLogger("satchel.tests.known")
+    logger = logging.getLogger("satchel.tests.known")
     before, handlers = ProcessState.now(), list(logging.root.handlers)
     logging.root.addHandler(logging.Handler())
-    known.disabled = True
+    logger.disabled = True
     logging.disable(logging.CRITICAL)
-    (what,) = before.put_back(alone=False)
-    assert what.startswith("the configuration of logging; it was not reverted")
+    (change,) = before.put_back(alone=False)
+    assert change.startswith("the configuration of logging; it was not reverted")
     assert before.put_back() == ("the configuration of logging",)
-    assert (logging.root.handlers, known.disabled) == (handlers, False)
+    assert (logging.root.handlers, logger.disabled) == (handlers, False)
     assert logging.root.manager.disable == 0
     logging.getLogger("satchel.tests.own").setLevel(logging.ERROR)
     assert before.put_back() == (), "a plugin may configure its own logger"
@@ -309,7 +309,7 @@ def test_settings_that_all_code_shares_are_put_back(monkeypatch):
     assert {f"{name}{NOT_REVERTED}" for name in ("the limits of resources", "the time zone")} <= {
         *beside
     }
-    assert all(what.endswith(NOT_REVERTED) for what in beside), "the host may have done it"
+    assert all(change.endswith(NOT_REVERTED) for change in beside), "the host may have done it"
     messages = before.put_back()
     names = {"the default timeout of sockets", "the time zone", "the environment"}
     assert names <= set(messages)

@@ -13,10 +13,10 @@ from satchel.sources.search_roots import Precedence
 
 
 @pytest.fixture
-def given(tmp_path):
+def pass_inputs(tmp_path):
     """Return a pass over no sources, with other parts by keyword."""
 
-    def given(before: ScanCache | None = None, **parts: Any) -> PassInputs:
+    def pass_inputs(before: ScanCache | None = None, **parts: Any) -> PassInputs:
         host = PluginContribution(
             name=HOST,
             source=HOST,
@@ -26,7 +26,7 @@ def given(tmp_path):
             rank=(),
             digest="",
         )
-        wanted = LoaderConfig(
+        config = LoaderConfig(
             roots=(),
             entry_points=frozenset(),
             host=host,
@@ -37,10 +37,10 @@ def given(tmp_path):
         of_wanted = {key: parts.pop(key) for key in names & parts.keys()}
         choices = {"selection": parts.pop("selection")} if "selection" in parts else {}
         return PassInputs(
-            config=replace(wanted, **of_wanted),
+            config=replace(config, **of_wanted),
             options=ReconcileOptions(**parts),
             cache=before or ScanCache(),
             **choices,
         )
 
-    return given
+    return pass_inputs

@@ -50,48 +50,48 @@ def tool(function=needs_key, *state):
 UNIT = unit_of(supply())
 
 
-def test_a_good_version_is_served_and_remembered(given):
+def test_a_good_version_is_served_and_remembered(pass_inputs):
     good = supply()
-    bound = bind(given(), [good])
+    bound = bind(pass_inputs(), [good])
     assert bound.plugins[UNIT].contribution is good
     assert (bound.last_good, bound.served_instead) == ({UNIT: good}, {})
 
 
 @pytest.mark.parametrize("state", [Status.FAILED, Status.DEGRADED, Status.SETTLING])
-def test_a_broken_version_leaves_the_last_good_one_in_place(given, state):
+def test_a_broken_version_leaves_the_last_good_one_in_place(pass_inputs, state):
     good, broken = supply(), supply(state, "2")
-    before = ScanCache(bound=bind(given(), [good]))
-    bound = bind(given(before), [broken])
+    before = ScanCache(bound=bind(pass_inputs(), [good]))
+    bound = bind(pass_inputs(before), [broken])
     assert bound.plugins[UNIT].contribution.digest == "2"
     assert bound.last_good[UNIT] is good
     assert bound.served_instead[UNIT].digest == "1"
-    again = bind(given(ScanCache(bound=bound)), [broken])
+    again = bind(pass_inputs(ScanCache(bound=bound)), [broken])
     assert again.last_good[UNIT] is good
 
 
 @pytest.mark.parametrize("state", [Status.DISABLED, Status.REVOKED, Status.HELD])
-def test_what_must_not_be_used_ends_its_last_good_version(given, state):
-    before = ScanCache(bound=bind(given(), [supply()]))
-    bound = bind(given(before), [supply(state, "2")])
+def test_what_must_not_be_used_ends_its_last_good_version(pass_inputs, state):
+    before = ScanCache(bound=bind(pass_inputs(), [supply()]))
+    bound = bind(pass_inputs(before), [supply(state, "2")])
     assert (bound.last_good, bound.served_instead) == ({}, {})
 
 
-def test_the_last_good_version_gets_the_configuration_of_now(given):
+def test_the_last_good_version_gets_the_configuration_of_now(pass_inputs):
     good = supply(Status.OK, "1", tool(needs_key, "api_key"))
-    before = ScanCache(bound=bind(given(plugin_values={"demo": {"api_key": "old"}}), [good]))
-    now = given(before, plugin_values={"demo": {"api_key": "new"}})
+    before = ScanCache(bound=bind(pass_inputs(plugin_values={"demo": {"api_key": "old"}}), [good]))
+    now = pass_inputs(before, plugin_values={"demo": {"api_key": "new"}})
     served = bind(now, [supply(Status.FAILED, "2")]).served_instead[UNIT]
     assert served.tools[0].tool.injected == {"api_key": "new"}
 
 
-def test_the_file_of_a_configuration_is_stamped_only_where_it_is_needed(given, tmp_path):
+def test_the_file_of_a_configuration_is_stamped_only_where_it_is_needed(pass_inputs, tmp_path):
     plain, configured = supply(), supply(Status.OK, "1", tool(needs_key, "api_key"))
-    assert bind(given(), [plain]).plugins[UNIT].config_stamps == ()
-    ((path, stamp),) = bind(given(), [configured]).plugins[UNIT].config_stamps
+    assert bind(pass_inputs(), [plain]).plugins[UNIT].config_stamps == ()
+    ((path, stamp),) = bind(pass_inputs(), [configured]).plugins[UNIT].config_stamps
     assert (path, stamp) == (str(tmp_path / "c" / "plugins" / "demo.env"), Stamp.at(path))
 
 
-def test_a_disabled_tool_needs_no_values(given):
+def test_a_disabled_tool_needs_no_values(pass_inputs):
     off = make_diagnostic("disabled", Where("x"), "off")
 
     class Off(Selection):
@@ -101,7 +101,7 @@ def test_a_disabled_tool_needs_no_values(given):
             return off if (kind, name) == ("tool", "needs_key") else None
 
     configured = supply(Status.OK, "1", tool(needs_key, "api_key"))
-    served = bind(given(selection=Off()), [configured]).plugins[UNIT].contribution
+    served = bind(pass_inputs(selection=Off()), [configured]).plugins[UNIT].contribution
     assert [(item.name, item.tool) for item in served.tools] == [("needs_key", None)]
     assert served.diagnostics == ()
 

@@ -110,42 +110,44 @@ def after(imported: Imported) -> ScanCache:
     return ScanCache(imported=imported)
 
 
-def test_of_two_of_one_name_only_the_first_is_imported(given, importer, write, scan):
+def test_of_two_of_one_name_only_the_first_is_imported(pass_inputs, importer, write, scan):
     write("near"), write("far")
-    result = import_plugins(given(), scan("near", "far"))
+    result = import_plugins(pass_inputs(), scan("near", "far"))
     assert importer.names == ["near/demo"]
     assert states(result) == {"near": Status.OK, "far": Status.OK}
 
 
-def test_the_second_is_imported_when_the_first_fails(given, importer, write, scan):
+def test_the_second_is_imported_when_the_first_fails(pass_inputs, importer, write, scan):
     importer.parts[write("near")] = {"state": Status.FAILED}
     write("far")
-    result = import_plugins(given(), scan("near", "far"))
+    result = import_plugins(pass_inputs(), scan("near", "far"))
     assert importer.names == ["near/demo", "far/demo"]
     assert states(result) == {"near": Status.FAILED, "far": Status.OK}
 
 
-def test_the_second_is_not_imported_when_the_first_lacks_some_tools(given, importer, write, scan):
+def test_the_second_is_not_imported_when_the_first_lacks_some_tools(
+    pass_inputs, importer, write, scan
+):
     importer.parts[write("near")] = {"state": Status.DEGRADED}
     write("far")
-    import_plugins(given(), scan("near", "far"))
+    import_plugins(pass_inputs(), scan("near", "far"))
     assert importer.names == ["near/demo"]
 
 
-def test_nothing_is_imported_by_who_only_reads(given, importer, write, scan):
+def test_nothing_is_imported_by_who_only_reads(pass_inputs, importer, write, scan):
     write("near")
-    assert only(import_plugins(given(run_code=False), scan("near"))).code is None
+    assert only(import_plugins(pass_inputs(run_code=False), scan("near"))).code is None
     assert importer.imported == []
 
 
-def test_what_cannot_be_read_is_not_imported(given, importer, write, scan):
+def test_what_cannot_be_read_is_not_imported(pass_inputs, importer, write, scan):
     write("near", source="def (")
-    assert only(import_plugins(given(), scan("near"))).state is Status.FAILED
+    assert only(import_plugins(pass_inputs(), scan("near"))).state is Status.FAILED
     assert importer.imported == []
 
 
 def test_a_disabled_plugin_is_not_imported_and_takes_no_name(
-    given, importer, write, scan, tmp_path
+    pass_inputs, importer, write, scan, tmp_path
 ):
     write("near"), write("far")
     off = make_diagnostic("disabled", Where("x"), "off")
@@ -154,103 +156,103 @@ def test_a_disabled_plugin_is_not_imported_and_takes_no_name(
         def disabled(self, kind, name, texts=()):
             return off if any("near" in text for text in texts) else None
 
-    result = import_plugins(given(selection=Off()), scan("near", "far"))
+    result = import_plugins(pass_inputs(selection=Off()), scan("near", "far"))
     assert states(result) == {"near": Status.DISABLED, "far": Status.OK}
     assert importer.names == ["far/demo"]
 
 
-def test_the_same_content_is_imported_once(given, importer, write, scan):
+def test_the_same_content_is_imported_once(pass_inputs, importer, write, scan):
     write("near")
     result = scan("near")
-    first = import_plugins(given(), result)
-    second = import_plugins(given(after(first)), result)
+    first = import_plugins(pass_inputs(), result)
+    second = import_plugins(pass_inputs(after(first)), result)
     assert only(second) is only(first)
     assert len(importer.imported) == 1
 
 
-def test_other_content_is_imported_again(given, importer, write, scan):
+def test_other_content_is_imported_again(pass_inputs, importer, write, scan):
     write("near")
     result = scan("near")
-    first = import_plugins(given(), result)
+    first = import_plugins(pass_inputs(), result)
     write("near", source="X = 2\n")
-    import_plugins(given(after(first)), scan("near"))
+    import_plugins(pass_inputs(after(first)), scan("near"))
     assert len(importer.imported) == 2
 
 
 @pytest.mark.parametrize("state", [Status.FAILED, Status.DEGRADED, Status.HELD])
-def test_broken_code_is_tried_again_only_when_asked_to(given, importer, write, scan, state):
+def test_broken_code_is_tried_again_only_when_asked_to(pass_inputs, importer, write, scan, state):
     importer.parts[write("near")] = {"state": state}
     result = scan("near")
-    first = after(import_plugins(given(), result))
-    import_plugins(given(first), result)
+    first = after(import_plugins(pass_inputs(), result))
+    import_plugins(pass_inputs(first), result)
     assert len(importer.imported) == 1
-    import_plugins(given(first, retry=True), result)
+    import_plugins(pass_inputs(first, retry=True), result)
     assert len(importer.imported) == 2
 
 
 @pytest.mark.parametrize("message", ["ModuleNotFoundError: acme", "ValueError: no"])
-def test_an_installation_may_heal_what_lacks_a_module(given, importer, write, scan, message):
+def test_an_installation_may_heal_what_lacks_a_module(pass_inputs, importer, write, scan, message):
     problem = make_diagnostic("plugin-import-failed", Where("x"), message)
     importer.parts[write("near")] = {"state": Status.FAILED, "diagnostics": (problem,)}
     result = scan("near")
-    first = after(import_plugins(given(), result))
-    import_plugins(given(first), result, may_heal=True)
+    first = after(import_plugins(pass_inputs(), result))
+    import_plugins(pass_inputs(first), result, may_heal=True)
     assert len(importer.imported) == (2 if "Module" in message else 1)
 
 
 def test_a_version_that_was_started_with_other_values_is_imported_again(
-    given, importer, write, scan
+    pass_inputs, importer, write, scan
 ):
     importer.parts[write("near")] = {"started_with": "other values"}
     result = scan("near")
-    first = after(import_plugins(given(), result))
-    import_plugins(given(first), result)
+    first = after(import_plugins(pass_inputs(), result))
+    import_plugins(pass_inputs(first), result)
     assert len(importer.imported) == 2
 
 
-def test_what_was_only_read_is_imported_once_it_is_first(given, importer, write, scan):
+def test_what_was_only_read_is_imported_once_it_is_first(pass_inputs, importer, write, scan):
     tool = "from satchel import tool\n@tool\ndef f() -> str:\n    return ''\n"
     write("near"), write("far", source=tool)
     both = scan("near", "far")
-    first = import_plugins(given(), both)
-    import_plugins(given(after(first)), scan("far"))
+    first = import_plugins(pass_inputs(), both)
+    import_plugins(pass_inputs(after(first)), scan("far"))
     assert importer.names == ["near/demo", "far/demo"]
 
 
-def test_what_is_broken_and_young_settles_without_an_import(given, importer, write, scan):
+def test_what_is_broken_and_young_settles_without_an_import(pass_inputs, importer, write, scan):
     folder = write("near", source="def (")
     now = time.time()
     os.utime(os.path.join(folder, "tools.py"), (now, now))
     result = scan("near")
-    assert only(import_plugins(given(debounce=True), result)).state is Status.SETTLING
-    assert only(import_plugins(given(), result)).state is Status.FAILED
+    assert only(import_plugins(pass_inputs(debounce=True), result)).state is Status.SETTLING
+    assert only(import_plugins(pass_inputs(), result)).state is Status.FAILED
 
 
-def test_a_slow_import_continues_aside_and_is_taken_over_once(given, importer, write, scan):
+def test_a_slow_import_continues_aside_and_is_taken_over_once(pass_inputs, importer, write, scan):
     write("near")
     importer.gate.clear()
     result = scan("near")
-    first = import_plugins(given(in_background=True), result)
+    first = import_plugins(pass_inputs(in_background=True), result)
     assert (only(first).state, len(first.pending)) == (Status.SETTLING, 1)
-    second = import_plugins(given(after(first), in_background=True), result)
+    second = import_plugins(pass_inputs(after(first), in_background=True), result)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
-    third = import_plugins(given(after(second)), result)
+    third = import_plugins(pass_inputs(after(second)), result)
     assert (only(third).state, third.pending) == (Status.OK, {})
     assert len(importer.imported) == 1
 
 
-def test_an_edit_during_a_slow_import_begins_another(given, importer, write, scan):
+def test_an_edit_during_a_slow_import_begins_another(pass_inputs, importer, write, scan):
     write("near")
     importer.gate.clear()
     result = scan("near")
-    first = import_plugins(given(in_background=True), result)
+    first = import_plugins(pass_inputs(in_background=True), result)
     write("near", source="X = 2\n")
     edited = scan("near")
-    second = import_plugins(given(after(first), in_background=True), edited)
+    second = import_plugins(pass_inputs(after(first), in_background=True), edited)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
-    third = import_plugins(given(after(second)), edited)
+    third = import_plugins(pass_inputs(after(second)), edited)
     assert only(third).digest == only(second).digest != only(first).digest
     assert len(importer.imported) == 2
 
@@ -304,11 +306,11 @@ ACME = frozenset({"acme"})
 
 
 @pytest.mark.parametrize("asked", ["all", "acme", "acme-tools"])
-def test_only_packages_that_were_asked_for_are_imported(given, packages, asked):
+def test_only_packages_that_were_asked_for_are_imported(pass_inputs, packages, asked):
     names, there = frozenset({asked}), installed(package())
-    assert only(import_plugins(given(entry_points=names), there)).state is Status.OK
+    assert only(import_plugins(pass_inputs(entry_points=names), there)).state is Status.OK
     assert len(packages.imported) == 1
-    off = only(import_plugins(given(), there))
+    off = only(import_plugins(pass_inputs(), there))
     assert (off.state, [item.code for item in off.diagnostics]) == (
         Status.DISABLED,
         ["plugin-not-enabled"],
@@ -316,67 +318,69 @@ def test_only_packages_that_were_asked_for_are_imported(given, packages, asked):
     assert len(packages.imported) == 1
 
 
-def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(given, packages):
-    alone = import_plugins(given(), installed(package()))
+def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(pass_inputs, packages):
+    alone = import_plugins(pass_inputs(), installed(package()))
     assert only(alone).diagnostics[0].fix == "satchel enable acme"
     two = installed(package(), package(owner="other"), package("else", "else"))
-    fixes = {item.diagnostics[0].fix for item in import_plugins(given(), two).contributions.values()
-             if item.name != "host"}  # fmt: skip
+    contributions = import_plugins(pass_inputs(), two).contributions.values()
+    fixes = {item.diagnostics[0].fix for item in contributions if item.name != "host"}
     assert fixes == {f"satchel enable {name}" for name in ("acme-tools", "other", "else")}
 
 
-def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled(given, packages):
+def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled(
+    pass_inputs, packages
+):
     two = installed(package(), package(owner="other"))
-    both = import_plugins(given(entry_points=ACME), two)
+    both = import_plugins(pass_inputs(entry_points=ACME), two)
     codes = {
         item.diagnostics[0].code for item in both.contributions.values() if item.name != "host"
     }
     assert codes == {"plugin-contested"}
     assert packages.imported == []
     before = after(both)
-    one = import_plugins(given(before, entry_points=frozenset({"other"})), two)
+    one = import_plugins(pass_inputs(before, entry_points=frozenset({"other"})), two)
     assert packages.imported == ["other"]
     result = sorted(str(item.state) for item in one.contributions.values() if item.name != "host")
     assert result == ["disabled", "ok"]
 
 
-def test_a_folder_comes_before_a_package_of_its_name(given, packages, write, scan):
+def test_a_folder_comes_before_a_package_of_its_name(pass_inputs, packages, write, scan):
     write("near", "acme")
     there = installed(package(), folders=scan("near"))
-    result = import_plugins(given(entry_points=ACME), there)
+    result = import_plugins(pass_inputs(entry_points=ACME), there)
     assert packages.names == ["near/acme"]
     assert sorted(item.code is None for item in result.contributions.values()) == [False, True]
 
 
-def test_a_package_is_imported_again_only_when_its_import_has_ended(given, packages):
+def test_a_package_is_imported_again_only_when_its_import_has_ended(pass_inputs, packages):
     packages.gate.clear()
     old, new = installed(package()), installed(package(digest="2"))
-    first = import_plugins(given(in_background=True, entry_points=ACME), old)
-    second = import_plugins(given(after(first), in_background=True, entry_points=ACME), new)
+    first = import_plugins(pass_inputs(in_background=True, entry_points=ACME), old)
+    second = import_plugins(pass_inputs(after(first), in_background=True, entry_points=ACME), new)
     assert (only(second).state, len(packages.imported)) == (Status.SETTLING, 1)
     (pending,) = second.pending.values()
     packages.gate.set()
     assert pending.work.is_done_within(10)
-    third = import_plugins(given(after(second), in_background=True, entry_points=ACME), new)
+    third = import_plugins(pass_inputs(after(second), in_background=True, entry_points=ACME), new)
     assert (only(third).state, third.pending) == (Status.SETTLING, {})
-    fourth = import_plugins(given(after(third), entry_points=ACME), new)
+    fourth = import_plugins(pass_inputs(after(third), entry_points=ACME), new)
     assert (only(fourth).state, len(packages.imported)) == (Status.OK, 2)
 
 
-def test_a_package_that_is_broken_and_young_settles(given, packages, write, scan):
+def test_a_package_that_is_broken_and_young_settles(pass_inputs, packages, write, scan):
     write("near", "acme", "def (")
     ((part,),) = [item.scan.findings.values() for item in scan("near")]
     there = installed(replace(package(), part=part))
-    settling = import_plugins(given(debounce=True, entry_points=ACME), there)
+    settling = import_plugins(pass_inputs(debounce=True, entry_points=ACME), there)
     assert (only(settling).state, packages.imported) == (Status.SETTLING, [])
-    assert only(import_plugins(given(entry_points=ACME), there)).state is Status.FAILED
+    assert only(import_plugins(pass_inputs(entry_points=ACME), there)).state is Status.FAILED
 
 
 # ---- startup and processes ---------------------------------------------------------------------
 
 
 def test_a_version_with_a_life_is_started_with_its_configuration(
-    given, importer, write, scan, monkeypatch
+    pass_inputs, importer, write, scan, monkeypatch
 ):
     importer.parts[write("near")] = {"lifecycle": object()}
     seen = []
@@ -387,12 +391,12 @@ def test_a_version_with_a_life_is_started_with_its_configuration(
 
     monkeypatch.setattr("satchel.plugins.folder_loading.started", start)
     values = {"demo": {"size": 3}}
-    import_plugins(given(plugin_values=values), scan("near"))
-    import_plugins(given(plugin_values=values, in_background=True), scan("near"))
+    import_plugins(pass_inputs(plugin_values=values), scan("near"))
+    import_plugins(pass_inputs(plugin_values=values, in_background=True), scan("near"))
     assert seen == [({"size": 3}, True), ({"size": 3}, False)]
 
 
-def test_a_plugin_that_asks_for_a_process_gets_one(given, importer, write, scan, monkeypatch):
+def test_a_plugin_that_asks_for_a_process_gets_one(pass_inputs, importer, write, scan, monkeypatch):
     write("near", manifest="isolation: process\n")
     started = []
 
@@ -402,7 +406,7 @@ def test_a_plugin_that_asks_for_a_process_gets_one(given, importer, write, scan,
 
     monkeypatch.setattr("satchel.workers.worker_loading.load_worker", load_worker)
     processes = object()
-    import_plugins(given(workers=processes), scan("near"))
+    import_plugins(pass_inputs(workers=processes), scan("near"))
     assert (started, importer.imported) == ([processes], [])
-    import_plugins(given(), scan("near"))
+    import_plugins(pass_inputs(), scan("near"))
     assert (len(started), len(importer.imported)) == (1, 1)

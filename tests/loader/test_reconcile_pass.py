@@ -30,7 +30,7 @@ OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
 
 
 @pytest.fixture
-def run(given, tmp_path):
+def run(pass_inputs, tmp_path):
     """Look at `tmp_path/skills` and `tmp_path/plugins`."""
     roots = (
         search_root(tmp_path / "skills", RootKind.SKILLS),
@@ -39,8 +39,8 @@ def run(given, tmp_path):
 
     def run(before=None, settle=60.0, **asked):
         settings = Settings(pace=WatchTimings(settle=settle))
-        wanted = given(run_code=False, roots=roots, settings=settings).config
-        return reconcile(wanted, *(before or (ScanCache(), Catalog())), ReconcileOptions(**asked))
+        config = pass_inputs(run_code=False, roots=roots, settings=settings).config
+        return reconcile(config, *(before or (ScanCache(), Catalog())), ReconcileOptions(**asked))
 
     (tmp_path / "skills").mkdir()
     (tmp_path / "plugins").mkdir()
@@ -120,14 +120,14 @@ def test_a_skill_that_moves_to_another_root_is_served_there(
 
 
 def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
-    given, write_skill, tmp_path, monkeypatch
+    pass_inputs, write_skill, tmp_path, monkeypatch
 ):
     write_skill(tmp_path / "skills", "pdf")
     mine = Skill(name="mine", description="D.", body="B.")
     finding = find_skill(mine, "host", Precedence.EXPLICIT, Limits())
     roots = (search_root(tmp_path / "skills", RootKind.SKILLS),)
-    wanted = replace(given(run_code=False, roots=roots).config, host_skills=(finding,))
-    now, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    config = replace(pass_inputs(run_code=False, roots=roots).config, host_skills=(finding,))
+    now, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     assert [*catalog.skills] == ["mine", "pdf"]
     file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
     built = []
@@ -138,20 +138,22 @@ def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
 
     monkeypatch.setattr(reconcile_pass, "build", noted)
     options = ReconcileOptions(dirty=frozenset({str(file)}))
-    now, catalog = reconcile(wanted, now, catalog, options)
+    now, catalog = reconcile(config, now, catalog, options)
     assert built == [["pdf"]]
     assert catalog.skills["pdf"].description == "Other."
     assert now.watch_targets().roots == (str(tmp_path / "skills"),)
 
 
-def test_two_providers_of_one_name_both_keep_their_skills(given):
+def test_two_providers_of_one_name_both_keep_their_skills(pass_inputs):
     def provided(owner):
         nothing = nothing_provided("db", owner, 5)
         skill = Skill(name=f"of-{owner}", description="D.", body="B.")
         return take(Contribution(skills=[skill]), nothing, Limits(), 1)
 
-    wanted = replace(given(run_code=False).config, provided=(provided("one"), provided("two")))
-    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    config = replace(
+        pass_inputs(run_code=False).config, provided=(provided("one"), provided("two"))
+    )
+    _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     assert [*catalog.skills] == ["of-one", "of-two"]
 
 
@@ -187,10 +189,10 @@ def test_while_an_open_plugin_settles_nothing_more_is_discovered_either(run, wri
     assert settling.watch_targets().settling
 
 
-def test_what_is_wrong_with_the_sources_is_in_the_catalog(given, tmp_path):
+def test_what_is_wrong_with_the_sources_is_in_the_catalog(pass_inputs, tmp_path):
     there = tuple(search_root(tmp_path / str(holds), holds) for holds in RootKind)
-    wanted = given(roots=there, entry_points=frozenset({"nothing-of-that-name"})).config
-    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    config = pass_inputs(roots=there, entry_points=frozenset({"nothing-of-that-name"})).config
+    _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     codes = [item.code for item in catalog.source_diagnostics]
     assert codes == ["source-missing", "plugin-not-installed", "source-missing"]
 
@@ -202,25 +204,27 @@ def test_a_watch_observes_the_skills_of_plugins_that_are_served(run, write_open,
     assert set(now.watch_targets().roots) == roots
 
 
-def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
+def test_what_the_user_disables_is_not_served(pass_inputs, write_skill, tmp_path):
     write_skill(tmp_path / "skills", "pdf")
     write_skill(tmp_path / "skills", "xlsx")
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "satchel.toml").write_text('disable = ["pdf"]\n')
     roots = (search_root(tmp_path / "skills", RootKind.SKILLS),)
-    now, catalog = reconcile(given(roots=roots).config, ScanCache(), Catalog(), ReconcileOptions())
+    now, catalog = reconcile(
+        pass_inputs(roots=roots).config, ScanCache(), Catalog(), ReconcileOptions()
+    )
     assert [str(entry.state) for entry in catalog.all_skills] == ["disabled", "ok"]
     assert str(tmp_path / "c" / "satchel.toml") in [
         path for path, _ in now.watch_targets().installed
     ]
 
 
-def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given, monkeypatch):
+def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(pass_inputs, monkeypatch):
     scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
     monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
     monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {})
-    wanted = given(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).config
-    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    config = pass_inputs(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).config
+    _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     assert [(item.where.path, item.fix) for item in catalog.source_diagnostics] == [
         ("entry point acmi", "did you mean acme?"),
         ("entry point zzz", "pip install the package that has it"),
@@ -229,14 +233,14 @@ def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given,
 
 @pytest.mark.parametrize("is_used", [True, False])
 def test_a_watch_observes_an_edited_package_only_while_it_is_used(
-    given, tmp_path, monkeypatch, is_used
+    pass_inputs, tmp_path, monkeypatch, is_used
 ):
     result = PackageFinding(installed=package(), edited=LocatedModule("acme", str(tmp_path)))
     scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
     monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
     monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {"acme": result})
     names = frozenset({"acme"} if is_used else ())
-    config = given(run_code=False, entry_points=names).config
+    config = pass_inputs(run_code=False, entry_points=names).config
     now, _ = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     assert now.watch_targets().roots == ((str(tmp_path),) if is_used else ())
 
@@ -255,21 +259,21 @@ def package():
     )
 
 
-def test_a_package_is_known_by_its_normalized_distribution_name(given, monkeypatch):
+def test_a_package_is_known_by_its_normalized_distribution_name(pass_inputs, monkeypatch):
     installed = replace(package(), distribution="Acme_Tools")
     scan = SimpleNamespace(findings=(installed,), diagnostics=(), stamps=(), awaited=())
     monkeypatch.setattr(builtin_providers, "scan_distributions", lambda *_: scan)
     monkeypatch.setattr(builtin_providers, "scan_packages", lambda *_: {})
     names = frozenset({"acme-tools", "Acme_Tools", "acme", "all"})
-    config = given(run_code=False, entry_points=names).config
+    config = pass_inputs(run_code=False, entry_points=names).config
     _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     assert catalog.source_diagnostics == ()
 
 
-def test_two_paths_for_one_prompt_variable_are_reported_in_the_catalog(given, monkeypatch):
+def test_two_paths_for_one_prompt_variable_are_reported_in_the_catalog(pass_inputs, monkeypatch):
     problem = make_diagnostic("prompt-variable-contested", Where("/x"), "has several sources")
     monkeypatch.setattr(reconcile_pass, "contract_diagnostics", lambda *_: iter([problem]))
-    _, catalog = reconcile(given().config, ScanCache(), Catalog(), ReconcileOptions())
+    _, catalog = reconcile(pass_inputs().config, ScanCache(), Catalog(), ReconcileOptions())
     assert problem in catalog.source_diagnostics
     assert catalog.generation == 1
 
@@ -292,7 +296,7 @@ def test_servers_are_asked_when_the_names_of_plugins_are_known(
     assert ["demo" in names for names in known_plugins] == [True]
 
 
-def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
+def test_a_server_learns_which_names_are_taken_and_by_whom(pass_inputs, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "satchel.mcp_servers.server_contributions.server_contributions",
@@ -305,7 +309,7 @@ def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
         )
         for name, source, item in (("satchel", HOST, tool[0]), ("maps", "plugins", tool[1]))
     }
-    inputs, now = given(), ScanCache(bound=Bound(plugins=plugins))
+    inputs, now = pass_inputs(), ScanCache(bound=Bound(plugins=plugins))
     assert _McpServers().plugins(inputs, now).candidates == ()
     assert asked == [], "without a server nothing is asked"
     with_server = replace(inputs, config=replace(inputs.config, servers=("a server",)))
@@ -313,7 +317,9 @@ def test_a_server_learns_which_names_are_taken_and_by_whom(given, monkeypatch):
     assert asked == [{"say": "the application", "route": "plugin 'maps'"}]
 
 
-def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(given, monkeypatch):
+def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(
+    pass_inputs, monkeypatch
+):
     asked = []
     monkeypatch.setattr(
         "satchel.mcp_servers.server_skills.collect_server_skills",
@@ -337,7 +343,7 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
             SimpleNamespace(name="former", path="/s/a"),
         ]
     )
-    inputs = replace(given(), previous=previous)
+    inputs = replace(pass_inputs(), previous=previous)
     assert list(_McpServers().skills(inputs, now)) == []
     inputs = replace(inputs, config=replace(inputs.config, servers=(up, down)))
     list(_McpServers().skills(inputs, now))
@@ -345,8 +351,8 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(g
     assert (servers, taken) == ([up], {"pdf", "torn", "whole"})
 
 
-def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(given):
-    inputs = given()
+def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(pass_inputs):
+    inputs = pass_inputs()
     quiet = replace(inputs, cache=replace(inputs.cache, selection=inputs.selection))
     assert reconcile_pass._incremental_skills(quiet, ScanCache()).ranked == ()
     locked = replace(quiet, config=replace(quiet.config, lock="a lock"))
@@ -354,7 +360,7 @@ def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(given):
 
 
 def test_a_refused_link_is_reported_unless_its_target_is_served_anyway(
-    given, write_skill, tmp_path
+    pass_inputs, write_skill, tmp_path
 ):
     write_skill(tmp_path / "one", "own")
     write_skill(tmp_path / "two", "other")
@@ -364,8 +370,8 @@ def test_a_refused_link_is_reported_unless_its_target_is_served_anyway(
         (tmp_path / "one" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "one" / name).symlink_to(tmp_path / target)
     roots = tuple(search_root(tmp_path / name, RootKind.SKILLS) for name in ("one", "two"))
-    wanted = replace(given(run_code=False, roots=roots).config)
-    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    config = replace(pass_inputs(run_code=False, roots=roots).config)
+    _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     refused = {item.where.path: item for item in catalog.source_diagnostics}
     assert refused.keys() == {str(tmp_path / "one/rest"), str(tmp_path / "one/deep/lost")}
     assert "only to the folder of one skill" in refused[str(tmp_path / "one/rest")].message

@@ -39,7 +39,7 @@ class Told:
 
 
 @asynccontextmanager
-async def client_of(server, era=HANDSHAKE, **more):
+async def client_of(server, era=HANDSHAKE, **options):
     """Connect to a `Serving`, a command or an address; yields the client, and what it is told."""
     messages = Told()
     target = getattr(server, "server", server)
@@ -50,7 +50,7 @@ async def client_of(server, era=HANDSHAKE, **more):
             message_handler=messages.message,
             logging_callback=messages.log,
             cache=None,
-            **more,
+            **options,
         ) as client:
             yield client, messages
 

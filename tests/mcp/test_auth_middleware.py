@@ -25,13 +25,16 @@ def status(gate, path="/mcp", client=("127.0.0.1", 9), **headers):
     async def send(message):
         sent.append(message)
 
-    given = {"host": "127.0.0.1:8000", **{key.replace("_", "-"): v for key, v in headers.items()}}
+    sent_headers = {
+        "host": "127.0.0.1:8000",
+        **{key.replace("_", "-"): v for key, v in headers.items()},
+    }
     scope = {
         "type": "http",
         "method": "POST",
         "path": path,
         "client": client,
-        "headers": [(key.encode(), value.encode()) for key, value in given.items() if value],
+        "headers": [(key.encode(), value.encode()) for key, value in sent_headers.items() if value],
     }
     run(gate(scope, None, send))
     return sent[0]["status"]
@@ -183,16 +186,16 @@ def tokens(tmp_path):
     return BearerTokens(str(path))
 
 
-@pytest.mark.parametrize("given", [f"Bearer {TOKEN}", f"bearer  {TOKEN} "])
-def test_who_bears_a_token_is_let_in(tokens, given):
-    assert status(AuthMiddleware(welcome, tokens=tokens), authorization=given) == 200
+@pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"bearer  {TOKEN} "])
+def test_who_bears_a_token_is_let_in(tokens, header):
+    assert status(AuthMiddleware(welcome, tokens=tokens), authorization=header) == 200
 
 
 @pytest.mark.parametrize(
-    "given", ["", "Bearer", f"Basic {TOKEN}", "Bearer x", f"Bearer {TOKEN}x", TOKEN]
+    "header", ["", "Bearer", f"Basic {TOKEN}", "Bearer x", f"Bearer {TOKEN}x", TOKEN]
 )
-def test_who_bears_none_is_not(tokens, given):
-    assert status(AuthMiddleware(welcome, tokens=tokens), authorization=given) == 401
+def test_who_bears_none_is_not(tokens, header):
+    assert status(AuthMiddleware(welcome, tokens=tokens), authorization=header) == 401
 
 
 def test_names_are_checked_also_of_who_bears_a_token(tokens):
@@ -208,8 +211,8 @@ def test_one_address_may_send_so_many_requests_at_once_and_others_still_may():
 
 def test_behind_one_address_everybody_with_a_token_has_turns_of_its_own(tokens):
     gate = AuthMiddleware(welcome, tokens=tokens, per_second=0.01)
-    given = [f"Bearer {token}" for token in ("x", TOKEN, TOKEN, OTHER)]
-    assert [status(gate, authorization=one) for one in given] == [401, 200, 429, 200]
+    headers = [f"Bearer {token}" for token in ("x", TOKEN, TOKEN, OTHER)]
+    assert [status(gate, authorization=one) for one in headers] == [401, 200, 429, 200]
 
 
 def test_guessing_tokens_counts_as_requests(tokens):

@@ -76,9 +76,9 @@ def world(tmp_path, write_skill, write_plugin):
     return tmp_path
 
 
-def command(world, *more):
+def command(world, *options):
     named = ("--skills", world / "skills", "--plugins", world / "plugins")
-    return ["-m", "satchel", "serve", *map(str, (*named, *more))]
+    return ["-m", "satchel", "serve", *map(str, (*named, *options))]
 
 
 def environment(world):
@@ -86,11 +86,11 @@ def environment(world):
 
 
 @asynccontextmanager
-async def served(world, *more):
+async def served(world, *options):
     """Run the server over HTTP; yields its address."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *command(world, "--http", "127.0.0.1:0", *more),
+        *command(world, "--http", "127.0.0.1:0", *options),
         stderr=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         env=environment(world),

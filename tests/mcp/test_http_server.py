@@ -44,7 +44,7 @@ def satchel():
 
 
 @asynccontextmanager
-async def served(satchel, choice=None, **more):
+async def served(satchel, choice=None, **options):
     """Serve over HTTP; yields the address of `/mcp`."""
     address = Address("127.0.0.1", 0)
     ready = asyncio.Event()
@@ -52,7 +52,7 @@ async def served(satchel, choice=None, **more):
         address = replace(address, port=listening.getsockname()[1])
         serving = asyncio.create_task(
             serve_http(
-                satchel, choice or ServedSelection(), listening, address, ready=ready.set, **more
+                satchel, choice or ServedSelection(), listening, address, ready=ready.set, **options
             )
         )
         await ready.wait()
@@ -381,22 +381,22 @@ def test_what_a_withdrawn_token_began_ends(satchel, tokens, era, tmp_path, monke
     run(asyncio.wait_for(ask(), PATIENCE))
 
 
-@pytest.mark.parametrize("more", [{}, {"hosts": ("tools.example.com",)}, {"tokens": True}])
+@pytest.mark.parametrize("extra", [{}, {"hosts": ("tools.example.com",)}, {"tokens": True}])
 def test_where_skills_lie_is_reported_only_if_no_proxy_can_be_in_between(
-    satchel, tokens, more, tmp_path, write_skill
+    satchel, tokens, extra, tmp_path, write_skill
 ):
     satchel.register_skill(write_skill(tmp_path, "pdf"))
-    given = {"tokens": tokens} if "tokens" in more else more
+    options = {"tokens": tokens} if "tokens" in extra else extra
 
     async def ask():
         async with (
-            served(satchel, **given) as url,
+            served(satchel, **options) as url,
             connected(url, STATELESS, WHOLE) as (client, _),
         ):
             result = await client.call_tool("load_skill", {"name": "pdf"})
             return str(tmp_path) in result.content[0].text
 
-    assert run(ask()) is not bool(more)
+    assert run(ask()) is not bool(extra)
 
 
 def test_a_body_that_is_too_large_is_refused(satchel):

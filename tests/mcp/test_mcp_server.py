@@ -66,11 +66,11 @@ def serving(*tools, **options):
     return SatchelServer(app)
 
 
-def asking(server, question, era=HANDSHAKE, **more):
+def asking(server, question, era=HANDSHAKE, **options):
     """Connect, and return what `question(client, told)` comes to."""
 
     async def ask():
-        async with client_of(server, era, **more) as (client, notices):
+        async with client_of(server, era, **options) as (client, notices):
             return await question(client, notices)
 
     return run(ask())
@@ -866,15 +866,15 @@ def test_skills_are_resources_also_those_for_the_user_alone(era, skilled):
 
 
 @pytest.mark.parametrize(
-    ("era", "wanted"), [(HANDSHAKE, -32002), (STATELESS, types.INVALID_PARAMS)]
+    ("era", "error_code"), [(HANDSHAKE, -32002), (STATELESS, types.INVALID_PARAMS)]
 )
 @pytest.mark.parametrize(
     "uri",
     ["skill://pdf/no.md", "skill://pdf/../deploy/SKILL.md", "skill://pdf", "file:///etc/hosts"],
 )
-def test_a_resource_that_there_is_not_is_refused(era, wanted, uri, skilled):
+def test_a_resource_that_there_is_not_is_refused(era, error_code, uri, skilled):
     code, _ = asking(SatchelServer(skilled), lambda c, _: code_of(c.read_resource(uri)), era)
-    assert code == wanted
+    assert code == error_code
 
 
 def extension(client, method, **params):
@@ -948,8 +948,14 @@ def test_lists_are_announced_as_changing(era, skilled):
     async def ask(client, _):
         return client.server_capabilities
 
-    given = asking(SatchelServer(skilled), ask, era)
-    assert all([given.tools.list_changed, given.prompts.list_changed, given.resources.list_changed])
+    capabilities = asking(SatchelServer(skilled), ask, era)
+    assert all(
+        [
+            capabilities.tools.list_changed,
+            capabilities.prompts.list_changed,
+            capabilities.resources.list_changed,
+        ]
+    )
 
 
 @every_era

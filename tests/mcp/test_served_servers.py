@@ -205,8 +205,8 @@ def environment(world):
     return {**os.environ, "HOME": str(world), "SATCHEL_CONFIG_DIR": str(world / "config")}
 
 
-def command(world, *more):
-    return ["-m", "satchel", "serve", "--plugins", str(world / "plugins"), *more]
+def command(world, *options):
+    return ["-m", "satchel", "serve", "--plugins", str(world / "plugins"), *options]
 
 
 def configured(world, text):
@@ -218,17 +218,17 @@ def configured(world, text):
 def served(world, forked):
     """Run `satchel serve` for a client that leaves at once; return its exit code and stderr."""
 
-    def served(*more):
-        ended = forked.satchel(*command(world, *more)[2:], folder=world, env=environment(world))
+    def served(*options):
+        ended = forked.satchel(*command(world, *options)[2:], folder=world, env=environment(world))
         assert ended.stdout == ""
         return ended.code, ended.stderr.splitlines()
 
     return served
 
 
-async def listed(world, era, *more):
+async def listed(world, era, *options):
     start = StdioServerParameters(
-        command=sys.executable, args=command(world, *more), env=environment(world)
+        command=sys.executable, args=command(world, *options), env=environment(world)
     )
     async with client_of(stdio_client(start), era) as (client, _):
         return await names_of(client)
@@ -288,19 +288,21 @@ def test_what_is_not_served_is_named_with_the_option_that_serves_it(world, serve
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "why"),
+    ("text", "options", "why"),
     [
         ('[mcp.gone]\ncommand = "no-such-command"\n', (), "MCP server 'gone' cannot be started"),
         ("[mcp.odd]\n", (), "it needs either a command or a url"),
         ("", ("--group", "nothing"), "there is no group 'nothing' yet"),
     ],
 )
-def test_a_strict_server_fails_if_something_named_cannot_be_served(world, text, more, why, served):
+def test_a_strict_server_fails_if_something_named_cannot_be_served(
+    world, text, options, why, served
+):
     configured(world, text)
-    code, message = served(*more)
+    code, message = served(*options)
     assert code == 0
     assert any(why in line for line in message)
-    code, message = served("--strict", *more)
+    code, message = served("--strict", *options)
     assert code == 1
     assert message[-1].startswith("Error: not everything that you named is served")
     assert [why in line for line in message] == [*[False] * (len(message) - 1), True], (
@@ -425,10 +427,10 @@ def test_what_is_held_or_exceeds_a_limit_is_written(code):
 
 
 def test_warnings_are_written_in_groups_and_prompts_are_no_skills(world, served):
-    for name, more in (("a", ""), ("b", "\ndisable-model-invocation: true")):
+    for name, field in (("a", ""), ("b", "\ndisable-model-invocation: true")):
         (world / "skills" / name).mkdir(parents=True)
         (world / "skills" / name / "SKILL.md").write_text(
-            f"---\nname: other-{name}\ndescription: Do {name}.{more}\n---\nDo it.\n"
+            f"---\nname: other-{name}\ndescription: Do {name}.{field}\n---\nDo it.\n"
         )
     code, lines = served("--skills", str(world / "skills"), "--strict")
     assert code == 0

@@ -117,7 +117,7 @@ def test_files_are_read_once_while_they_do_not_change(app, monkeypatch):
     reads = []
     real = os.open
     monkeypatch.setattr(
-        os, "open", lambda *args, **more: reads.append(args[0]) or real(*args, **more)
+        os, "open", lambda *args, **options: reads.append(args[0]) or real(*args, **options)
     )
     assert manifests.listed(view(app).skills) == first
     assert not [path for path in reads if "logo" in str(path)]

@@ -150,10 +150,10 @@ class NeedsScope:
         if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        body, more = b"", True
-        while more:
+        body, is_open = b"", True
+        while is_open:
             message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+            body, is_open = body + message.get("body", b""), message.get("more_body", False)
         bearer = dict(scope["headers"]).get(b"authorization", b"").decode().partition(" ")[2]
         token = self.authority.access.get(bearer)
         if b'"write"' in body and token is not None and "write" not in token.scopes:
@@ -177,7 +177,7 @@ class NeedsScope:
 class WithMetadata:
     """Says something else in the metadata of the authorization server."""
 
-    def __init__(self, app, issuer, more):
+    def __init__(self, app, issuer, extra):
         self.app, self.metadata = (
             app,
             {
@@ -186,7 +186,7 @@ class WithMetadata:
                 "token_endpoint": f"{issuer}/token",
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
-                **more,
+                **extra,
             },
         )
 

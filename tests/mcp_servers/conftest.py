@@ -34,8 +34,8 @@ def pytest_pyfunc_call(pyfuncitem):
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
-    given = {name: pyfuncitem.funcargs[name] for name in names}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**given), ENOUGH))
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), ENOUGH))
     return True
 
 
@@ -124,16 +124,16 @@ class Watched:
         self.news = queue.SimpleQueue()
         self.pool = ServerPool(limits, lambda: self.news.put(None))
 
-    def until(self, what):
+    def until(self, condition):
         """Return what is true at last, looking again after each piece of news."""
-        while not (result := what()):
+        while not (result := condition()):
             self.news.get(timeout=ENOUGH)
         return result
 
-    def up(self, *servers, **more):
+    def up(self, *servers, **options):
         """Add servers, and wait until each has listed its tools."""
         handles = [
-            self.pool.add(ServerConfig(name=f"s{at}", server=item, **more))
+            self.pool.add(ServerConfig(name=f"s{at}", server=item, **options))
             for at, item in enumerate(servers)
         ]
         self.until(lambda: all(handle.snapshot.is_up for handle in handles))

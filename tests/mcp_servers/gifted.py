@@ -82,8 +82,8 @@ async def touch(ctx):
 
 async def complete(ctx, params):
     name = getattr(params.ref, "name", None) or params.ref.uri
-    given = (params.context.arguments if params.context else None) or {}
-    values = [f"{name}/{params.argument.name}/{params.argument.value}", *given, "hid\u200bden"]
+    arguments = (params.context.arguments if params.context else None) or {}
+    values = [f"{name}/{params.argument.name}/{params.argument.value}", *arguments, "hid\u200bden"]
     return types.CompleteResult(completion=types.Completion(values=values, total=7, has_more=True))
 
 
@@ -107,11 +107,11 @@ async def call_tool(ctx, params):
     question = {"method": NAMES[params.name], "params": PARAMS[params.name]}
     request = kind.model_validate(question, by_name=False)
     if ctx.protocol_version >= "2026":
-        given = params.input_responses
-        if given is None:
+        responses = params.input_responses
+        if responses is None:
             return types.InputRequiredResult(input_requests={"q": request}, request_state="kept")
         assert params.request_state == "kept"
-        return said(given["q"].model_dump(by_alias=True, mode="json", exclude_none=True))
+        return said(responses["q"].model_dump(by_alias=True, mode="json", exclude_none=True))
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
     try:
         result = await ctx.session.send_request(request, answer, metadata=metadata)

@@ -37,38 +37,38 @@ async def list_tools(ctx, params):
 
 
 async def call_tool(ctx, params):
-    given = params.arguments or {}
+    arguments = params.arguments or {}
     if params.name not in {tool["name"] for tool in json.loads(FILE.read_text())}:
         raise ValueError(f"Unknown tool: {params.name}")
     doing = DOINGS.get(params.name)
-    return await doing(ctx, given) if doing else said(json.dumps(given, sort_keys=True))
+    return await doing(ctx, arguments) if doing else said(json.dumps(arguments, sort_keys=True))
 
 
-def said(text, **more):
-    return types.CallToolResult(content=[types.TextContent(text=text)], **more)
+def said(text, **fields):
+    return types.CallToolResult(content=[types.TextContent(text=text)], **fields)
 
 
-async def pid(ctx, given):
+async def pid(ctx, arguments):
     return said(str(os.getpid()))
 
 
-async def environment(ctx, given):
+async def environment(ctx, arguments):
     return said(json.dumps(dict(os.environ)))
 
 
-async def die(ctx, given):
+async def die(ctx, arguments):
     os._exit(3)
 
 
-async def fail(ctx, given):
+async def fail(ctx, arguments):
     return said("no such city", is_error=True)
 
 
-async def weigh(ctx, given):
-    return said("3 kg", structured_content={"kg": given.get("kg", 3)})
+async def weigh(ctx, arguments):
+    return said("3 kg", structured_content={"kg": arguments.get("kg", 3)})
 
 
-async def show(ctx, given):
+async def show(ctx, arguments):
     return types.CallToolResult(
         content=[
             types.TextContent(text="one"),
@@ -87,30 +87,30 @@ async def show(ctx, given):
     )
 
 
-async def count(ctx, given):
-    for step in range(given["to"]):
-        await ctx.session.report_progress(step + 1, given["to"], f"step {step + 1}")
-        if given.get("wait"):
-            await asyncio.sleep(given["wait"])
+async def count(ctx, arguments):
+    for step in range(arguments["to"]):
+        await ctx.session.report_progress(step + 1, arguments["to"], f"step {step + 1}")
+        if arguments.get("wait"):
+            await asyncio.sleep(arguments["wait"])
     return types.CallToolResult(
         content=[types.TextContent(text="counted"), types.TextContent(text="well")],
-        structured_content={"n": given["to"]},
+        structured_content={"n": arguments["to"]},
     )
 
 
-async def mutter(ctx, given):
-    await ctx.session.report_progress(1, None, "x" * given["letters"])
+async def mutter(ctx, arguments):
+    await ctx.session.report_progress(1, None, "x" * arguments["letters"])
     await asyncio.sleep(0.5)
     return said("done")
 
 
-async def give(ctx, given):
-    return said("given", structured_content=given["structured"])
+async def give(ctx, arguments):
+    return said("given", structured_content=arguments["structured"])
 
 
-async def wait(ctx, given):
+async def wait(ctx, arguments):
     """Wait for ever, and write into a pipe what becomes of that."""
-    with Path(given["pipe"]).open("w") as pipe:
+    with Path(arguments["pipe"]).open("w") as pipe:
         print("begun", file=pipe, flush=True)
         try:
             await asyncio.Event().wait()
@@ -119,10 +119,10 @@ async def wait(ctx, given):
             raise
 
 
-async def offer(ctx, given):
+async def offer(ctx, arguments):
     """Offer other tools, and say so."""
-    FILE.write_text(json.dumps(given["tools"]))
-    for _ in range(given.get("times", 1)):
+    FILE.write_text(json.dumps(arguments["tools"]))
+    for _ in range(arguments.get("times", 1)):
         await announce(ctx)
     return said("done")
 
@@ -133,14 +133,14 @@ async def announce(ctx):
         await ctx.session.send_tool_list_changed()
 
 
-async def shout(ctx, given):
-    sys.stderr.write("x" * given["bytes"] + "\nlast words\n")
+async def shout(ctx, arguments):
+    sys.stderr.write("x" * arguments["bytes"] + "\nlast words\n")
     sys.stderr.flush()
     return said("shouted")
 
 
-async def long(ctx, given):
-    return said("x" * given["bytes"])
+async def long(ctx, arguments):
+    return said("x" * arguments["bytes"])
 
 
 DOINGS = {

@@ -70,7 +70,7 @@ def answer(asked):  # noqa: C901
         say(id="asked", method="ping")
 
 
-def called(name, given):  # noqa: C901, PLR0912
+def called(name, arguments):  # noqa: C901, PLR0912
     with open(BOOK) as file:
         if name not in {tool["name"] for tool in json.load(file)}:
             return None
@@ -81,7 +81,7 @@ def called(name, given):  # noqa: C901, PLR0912
             print("last words", file=sys.stderr, flush=True)
             os._exit(3)
         case "announce":
-            for _ in range(given.get("times", 1)):
+            for _ in range(arguments.get("times", 1)):
                 say(method="notifications/tools/list_changed")
             text = "announced"
         case "stick":
@@ -90,18 +90,18 @@ def called(name, given):  # noqa: C901, PLR0912
             while True:
                 sys.stdout.write("x" * 65_536)
         case "long":
-            text = "x" * given["bytes"]
+            text = "x" * arguments["bytes"]
         case "shout":
-            print("x" * given["bytes"], file=sys.stderr, flush=True)
+            print("x" * arguments["bytes"], file=sys.stderr, flush=True)
             text = "shouted"
         case "fail":
             return {"content": [{"type": "text", "text": "no such city"}], "isError": True}
         case "blocks":
-            return {"content": [{"type": "text", "text": "x"}] * given["number"]}
+            return {"content": [{"type": "text", "text": "x"}] * arguments["number"]}
         case "nonsense":
             return {"content": 3}
         case _:
-            text = json.dumps(given, sort_keys=True)
+            text = json.dumps(arguments, sort_keys=True)
     return {"content": [{"type": "text", "text": text}]}
 
 

@@ -111,10 +111,10 @@ def codes(app):
     return [item.code for item in problems(app)]
 
 
-def echoed(app, **given):
+def echoed(app, **arguments):
     session = app.session()
     session.activate("box")
-    return asyncio.run(session.call("echo", given or {"text": "hello"}))
+    return asyncio.run(session.call("echo", arguments or {"text": "hello"}))
 
 
 def expire(box, server, folder):
@@ -279,9 +279,9 @@ def forged(**values):
     """Come before the browser, with another redirect."""
 
     def meanwhile(redirect, answers):
-        for given in (values, {}, {"error": "access_denied"}, {"error": "x", "state": "wrong"}):
+        for query in (values, {}, {"error": "access_denied"}, {"error": "x", "state": "wrong"}):
             parts = urlsplit(redirect)
-            answers.put(httpx2.get(urlunsplit(parts._replace(query=urlencode(given)))))
+            answers.put(httpx2.get(urlunsplit(parts._replace(query=urlencode(query)))))
         answers.put(httpx2.get(redirect.replace("/callback", "/favicon.ico")))
 
     return meanwhile
@@ -301,8 +301,8 @@ def test_a_redirect_of_another_issuer_is_refused(running, folder):
 
     class Mixed(Browser):
         def _visit(self, address):
-            given = httpx2.get(address, follow_redirects=False).headers["location"]
-            self.answers.put(httpx2.get(f"{given}&iss=https%3A%2F%2Felsewhere.example"))
+            location = httpx2.get(address, follow_redirects=False).headers["location"]
+            self.answers.put(httpx2.get(f"{location}&iss=https%3A%2F%2Felsewhere.example"))
 
     with pytest.raises(SatchelError, match="authorization server is another one than expected"):
         logged_in(HttpServer(box.url), folder, Mixed())
@@ -315,8 +315,8 @@ def test_a_login_that_the_user_refuses_is_not_saved(running, folder):
     class Refusing(Browser):
         def _visit(self, address):
             asked = parse_qs(urlsplit(address).query)
-            given = urlencode({"error": "access_denied", "state": asked["state"][0]})
-            self.answers.put(httpx2.get(f"{asked['redirect_uri'][0]}?{given}"))
+            location = urlencode({"error": "access_denied", "state": asked["state"][0]})
+            self.answers.put(httpx2.get(f"{asked['redirect_uri'][0]}?{location}"))
 
     with pytest.raises(SatchelError, match="refused the login: access_denied"):
         logged_in(HttpServer(box.url), folder, Refusing())
@@ -337,9 +337,9 @@ def test_the_address_can_be_pasted_where_there_is_no_browser(running, folder):
     pasted = queue.SimpleQueue()
 
     def show(address):
-        given = httpx2.get(address, follow_redirects=False).headers["location"]
+        location = httpx2.get(address, follow_redirects=False).headers["location"]
         pasted.put("not an address\n")
-        pasted.put(f"{given}\n")
+        pasted.put(f"{location}\n")
 
     dialog = LoginDialog(show=show, open=lambda _: False, read_line=pasted.get)
     server = HttpServer(running().url)
@@ -543,8 +543,8 @@ def side_by_side(running, folder):
 def test_calls_run_side_by_side(side_by_side):
     async def work(authority, session):
         authority.access.clear()
-        given = ({"text": str(number)} for number in range(20))
-        results = await asyncio.gather(*(session.call("echo", item) for item in given))
+        arguments = ({"text": str(number)} for number in range(20))
+        results = await asyncio.gather(*(session.call("echo", item) for item in arguments))
         return [result.text for result in results], authority.refreshed
 
     assert side_by_side(work) == ([str(number) for number in range(20)], 1)

@@ -33,8 +33,8 @@ LYING = str(Path(__file__).with_name("lying.py"))
 ENOUGH = 120
 
 
-def md(name="refunds", description="Give money back.", body="Read guide.md.", more=""):
-    return f"---\nname: {name}\ndescription: {description}\n{more}---\n{body}\n"
+def md(name="refunds", description="Give money back.", body="Read guide.md.", header=""):
+    return f"---\nname: {name}\ndescription: {description}\n{header}---\n{body}\n"
 
 
 class Book:
@@ -46,8 +46,8 @@ class Book:
 
     def add(self, name="refunds", folder=None, files=None, page=0, **front):
         folder = folder or f"skill://{name}"
-        more = "".join(f"{key}: {json.dumps(value)}\n" for key, value in front.items())
-        files = {"SKILL.md": md(name, more=more), "guide.md": "The guide.", **(files or {})}
+        header = "".join(f"{key}: {json.dumps(value)}\n" for key, value in front.items())
+        files = {"SKILL.md": md(name, header=header), "guide.md": "The guide.", **(files or {})}
         entry = {
             "uri": f"{folder}/SKILL.md",
             "frontmatter": {"name": name, "description": "Give money back.", **front},
@@ -78,8 +78,8 @@ class Book:
         self.said["contents"][uri] = [content]
         self.write()
 
-    def say(self, **more):
-        self.said |= more
+    def say(self, **fields):
+        self.said |= fields
         self.write()
 
     def write(self):
@@ -125,12 +125,12 @@ def call(session, tool, **arguments):
     return asyncio.run(session.call(tool, arguments))
 
 
-def until(app, what):
+def until(app, condition):
     """Return what is true at last, looking again at each change."""
     news = queue.SimpleQueue()
     undo = app.subscribe(news.put)
     try:
-        while not (result := what()):
+        while not (result := condition()):
             news.get(timeout=ENOUGH)
         return result
     finally:
@@ -482,7 +482,7 @@ def test_a_frontmatter_may_have_values_of_any_kind(app, book, carry):
 )
 def test_parsers_may_differ_in_kinds_and_in_nothing_else(app, book, carry, case):
     ours, theirs, is_same = case
-    entry = book.add(files={"SKILL.md": md(more=f"x: {ours}\n")})
+    entry = book.add(files={"SKILL.md": md(header=f"x: {ours}\n")})
     entry["frontmatter"]["x"] = theirs
     book.write()
     carry()
@@ -698,8 +698,8 @@ def home(tmp_path, write_skill):
     return folder
 
 
-def serving(folder, *more):
-    return (sys.executable, "-m", "satchel", "serve", "--skills", str(folder), *more)
+def serving(folder, *options):
+    return (sys.executable, "-m", "satchel", "serve", "--skills", str(folder), *options)
 
 
 @pytest.fixture(params=["stdio", "http"])

@@ -135,10 +135,10 @@ def called(app, name):
     return asyncio.run(app.session().call(name, {}))
 
 
-def until(app, what):
+def until(app, condition):
     changes = queue.SimpleQueue()
     app.subscribe(changes.put)
-    while not what():
+    while not condition():
         changes.get(timeout=ENOUGH)
 
 

@@ -52,8 +52,8 @@ class Told:
             if (change.event, change.name) == (event, name):
                 return change
 
-    def until_true(self, what):
-        while not what():
+    def until_true(self, field):
+        while not field():
             self._changes.get(timeout=ENOUGH)
 
 
@@ -267,7 +267,7 @@ KEY = {"properties": {"key": {"type": "string"}}}
 
 
 @pytest.mark.parametrize(
-    "more",
+    "keywords",
     [
         {"allOf": [{"not": {}}, {**KEY, "required": ["key"]}]},
         {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [KEY]}}},
@@ -277,8 +277,8 @@ KEY = {"properties": {"key": {"type": "string"}}}
     ],
 )
 @pytest.mark.parametrize("tool", ["*", "find"])
-def test_a_tool_in_which_a_preset_cannot_be_hidden_is_left_out(app, plain, more, tool):
-    tools = [described("find", inputSchema={"type": "object", **more}), "echo"]
+def test_a_tool_in_which_a_preset_cannot_be_hidden_is_left_out(app, plain, keywords, tool):
+    tools = [described("find", inputSchema={"type": "object", **keywords}), "echo"]
     app.register_mcp_server(plain(*tools), name="box", presets={tool: {"key": "hush"}})
     assert [*app.catalog.tools] == ["echo"]
     (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
@@ -979,10 +979,10 @@ def test_invisible_letters_reach_no_model(app, plain):
     ],
 )
 def test_a_schema_with_invisible_letters_that_cannot_go_is_refused(schema):
-    for what in ("parameters", "output"):
+    for field in ("parameters", "output"):
         with pytest.raises(DefinitionError, match="invisible"):
             check_definition(
-                ToolDefinition(name="a", **{what: {"type": "object", **schema}}), Limits()
+                ToolDefinition(name="a", **{field: {"type": "object", **schema}}), Limits()
             )
 
 

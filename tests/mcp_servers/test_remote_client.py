@@ -129,10 +129,10 @@ async def test_a_caller_that_stops_waiting_cancels_at_the_server(on_stdio, on_ht
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", [{"timeout": 2}, {"limits": replace(PATIENT, tool_call=2)}])
-async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
+@pytest.mark.parametrize("options", [{"timeout": 2}, {"limits": replace(PATIENT, tool_call=2)}])
+async def test_a_call_has_a_time_limit(on_stdio, tmp_path, options):
     os.mkfifo(pipe := tmp_path / "pipe")
-    async with client_of(on_stdio("wait"), **given) as client:
+    async with client_of(on_stdio("wait"), **options) as client:
         wait = await client.get_callable_function("wait")
         call = asyncio.create_task(wait(pipe=str(pipe)))
         with await asyncio.to_thread(pipe.open) as messages:

@@ -65,8 +65,8 @@ def user_file(config_folder):
     return write
 
 
-def table(name, book, more=""):
-    return f"[mcp.{name}]\ncommand = {sys.executable!r}\nargs = [{PLAIN!r}, {book!r}]\n{more}\n"
+def table(name, book, lines=""):
+    return f"[mcp.{name}]\ncommand = {sys.executable!r}\nargs = [{PLAIN!r}, {book!r}]\n{lines}\n"
 
 
 def codes(app):
@@ -74,8 +74,10 @@ def codes(app):
 
 
 def test_what_a_file_fills_into_arguments_is_shown_nowhere():
-    given = {"command": "x", "args": ["--auth=${TOKEN}", "--all"]}
-    server = user_server("box", given, "satchel.toml", {"TOKEN": "hush-hush", "OTHER": "y"}).server
+    declared = {"command": "x", "args": ["--auth=${TOKEN}", "--all"]}
+    server = user_server(
+        "box", declared, "satchel.toml", {"TOKEN": "hush-hush", "OTHER": "y"}
+    ).server
     assert server.args == ("--auth=hush-hush", "--all")
     assert server.secrets == ("hush-hush",)
     assert "hush" not in repr(server)
@@ -257,7 +259,7 @@ def test_a_table_that_cannot_be_used_is_reported_and_the_others_are_carried(user
 
 
 def test_a_table_says_all_that_code_can_say():
-    given = {
+    declared = {
         "command": "run",
         "args": ["-x", "${WHERE}"],
         "env": {"KEY": "k-${SECRET}"},
@@ -267,7 +269,7 @@ def test_a_table_says_all_that_code_can_say():
         "timeout": 3,
         "pin": "warn",
     }
-    created = user_server("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
+    created = user_server("box", declared, "file", {"WHERE": "here", "SECRET": "hush"})
     server = StdioServer(command="run", args=("-x", "here"), env={"KEY": "k-hush"}, cwd="/srv")
     plainly = replace(created, origin=ServerOrigin(), passed="")
     assert plainly == ServerConfig(

@@ -285,7 +285,7 @@ def test_a_prompt_of_a_server_that_is_removed_meanwhile_is_refused():
 
 
 def test_a_prompt_that_does_not_come_is_given_up():
-    for read in (PromptReader.read, lambda *given: asyncio.run(PromptReader.fetch(*given))):
+    for read in (PromptReader.read, lambda *arguments: asyncio.run(PromptReader.fetch(*arguments))):
         waiting = Future()
         with pytest.raises(ToolError, match=r"within 0\.01 s"):
             read(reader_of(waiting, timeout=0.01), "SKILL.md", Limits())

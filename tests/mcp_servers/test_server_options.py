@@ -44,12 +44,12 @@ def called(app, name, arguments=None, **options):
     return asyncio.run(session.call(name, arguments or {}, **options))
 
 
-def until(app, what):
+def until(app, condition):
     """Return what is true at last, looking again after each change."""
     changes = queue.SimpleQueue()
     undo = app.subscribe(changes.put)
     try:
-        while not (result := what()):
+        while not (result := condition()):
             changes.get(timeout=ENOUGH)
         return result
     finally:
@@ -179,7 +179,7 @@ def test_the_group_of_a_server_can_be_active_from_the_start(app, plain):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("headers", "why"),
     [
         ({"startup_timeout": 0}, "startup-timeout must be"),
         ({"startup_timeout": "5"}, "startup-timeout must be"),
@@ -200,9 +200,9 @@ def test_the_group_of_a_server_can_be_active_from_the_start(app, plain):
         ({"forward_headers": "Host"}, "cannot be forwarded"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused(given, why):
+def test_an_option_that_cannot_be_is_refused(headers, why):
     with pytest.raises(DefinitionError, match=why):
-        ServerOptions(**given)
+        ServerOptions(**headers)
 
 
 def test_a_table_has_a_key_for_each_option(tmp_path):
@@ -353,9 +353,9 @@ def test_no_more_calls_run_at_once_than_may(app, tmp_path, on_stdio):
 
 def test_only_the_headers_that_are_named_are_sent_on(monkeypatch):
     options = ServerOptions(forward_headers=("X-User", "X-Team"))
-    given = {"x-user": "ada", "authorization": "Bearer hush", "x-team": "a\nb"}
-    assert options.forwarded(given) == {"X-User": "ada"}
-    assert ServerOptions().forwarded(given) == {}
+    headers = {"x-user": "ada", "authorization": "Bearer hush", "x-team": "a\nb"}
+    assert options.forwarded(headers) == {"X-User": "ada"}
+    assert ServerOptions().forwarded(headers) == {}
     assert options.forwarded(None) == {}
 
 

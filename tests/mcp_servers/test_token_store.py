@@ -133,7 +133,7 @@ def test_no_record_shows_its_secrets():
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("fields", "why"),
     [
         ({"client_id": 3}, "must be a string"),
         ({"client_id": "a", "client_secret": "b"}, "needs its client id and its issuer"),
@@ -148,9 +148,9 @@ def test_no_record_shows_its_secrets():
         ({"redirect": "http://10.0.0.1:80/back"}, "an address of this machine"),
     ],
 )
-def test_a_client_that_cannot_work_is_refused(given, why):
+def test_a_client_that_cannot_work_is_refused(fields, why):
     with pytest.raises(DefinitionError, match=why):
-        OAuthClient(**given)
+        OAuthClient(**fields)
 
 
 def test_scopes_may_be_one_text():

@@ -6,8 +6,8 @@ from satchel.names import SESSION_TOOLS, tool_name_fault
 
 
 def names_for(servers, taken):
-    wanted = {server: {tool: tool for tool in tools} for server, tools in servers}
-    return tool_naming.names_for(wanted, taken)
+    names = {server: {tool: tool for tool in tools} for server, tools in servers}
+    return tool_naming.names_for(names, taken)
 
 
 def test_a_free_name_is_kept_and_the_first_server_has_the_first_choice():

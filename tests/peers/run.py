@@ -58,14 +58,14 @@ def main() -> int:
     chosen = parser.parse_args()
     names = chosen.names or [*CLIENTS, *SERVERS]
     lines, failed = [], 0
-    for heading, known, row in (
+    for heading, peers, row in (
         ("client | transport | tools | call | leaves with an open call", CLIENTS, client_rows),
         ("server | tools | same schemas | call | diagnostics", SERVERS, server_rows),
     ):
-        if wanted := [name for name in names if name in known]:
+        if chosen_names := [name for name in names if name in peers]:
             columns = heading.split(" | ")
             lines += [f"| {heading} |", "|" + " --- |" * len(columns)]
-            for name in wanted:
+            for name in chosen_names:
                 for cells, is_good in row(name):
                     failed += not is_good
                     lines.append(f"| {' | '.join(cells)} |")

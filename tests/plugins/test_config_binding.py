@@ -30,8 +30,8 @@ def has_default(retries: int = 2) -> int:
     return retries
 
 
-def plain(**more: Any) -> str:
-    return str(more)
+def plain(**others: Any) -> str:
+    return str(others)
 
 
 def supply(
@@ -73,8 +73,8 @@ def codes(fitted) -> list[str]:
 
 
 def test_a_plugin_without_state_is_passed_on_and_its_configuration_is_not_read():
-    given = supply(FunctionTool(plain))
-    assert bind_config(given, never, {}, None).contribution is given
+    supplied = supply(FunctionTool(plain))
+    assert bind_config(supplied, never, {}, None).contribution is supplied
 
 
 def test_a_tool_is_bound_on_a_copy():
@@ -131,56 +131,56 @@ def test_a_value_that_cannot_be_copied_points_at_the_class_form():
 
 
 def test_the_same_tool_with_the_same_value_stays_the_same_object():
-    given = supply(FunctionTool(needs_key, state=["api_key"]))
-    first = bind_config(given, configured(api_key="abc"), {}, None)
-    second = bind_config(given, configured(api_key="abc"), {}, first)
+    supplied = supply(FunctionTool(needs_key, state=["api_key"]))
+    first = bind_config(supplied, configured(api_key="abc"), {}, None)
+    second = bind_config(supplied, configured(api_key="abc"), {}, first)
     assert second.contribution.tools[0].tool is first.contribution.tools[0].tool
-    third = bind_config(given, configured(api_key="xyz"), {}, second)
+    third = bind_config(supplied, configured(api_key="xyz"), {}, second)
     assert third.contribution.tools[0].tool is not first.contribution.tools[0].tool
     assert third.contribution.tools[0].version != first.contribution.tools[0].version
 
 
 def test_a_value_of_one_tool_is_no_news_to_another():
     tools = FunctionTool(needs_key, state=["api_key"]), FunctionTool(has_default, state=["retries"])
-    given = supply(*tools)
-    first = bind_config(given, configured(api_key="abc", retries=1), {}, None)
-    second = bind_config(given, configured(api_key="abc", retries=2), {}, first)
+    supplied = supply(*tools)
+    first = bind_config(supplied, configured(api_key="abc", retries=1), {}, None)
+    second = bind_config(supplied, configured(api_key="abc", retries=2), {}, first)
     assert second.contribution.tools[0] is first.contribution.tools[0]
     assert second.contribution.tools[1].version != first.contribution.tools[1].version
 
 
 def test_the_same_value_gives_the_same_version_hot_or_cold():
-    given = supply(FunctionTool(needs_key, state=["api_key"]))
-    first, second = (bind_config(given, configured(api_key="abc"), {}, None) for _ in "ab")
+    supplied = supply(FunctionTool(needs_key, state=["api_key"]))
+    first, second = (bind_config(supplied, configured(api_key="abc"), {}, None) for _ in "ab")
     assert first.contribution.tools[0].version == second.contribution.tools[0].version
     assert first.contribution.tools[0].version != "v1"
 
 
 def test_what_fitted_last_continues_while_a_value_does_not_fit_or_no_one_can_know_it():
-    given = supply(FunctionTool(has_default, state=["retries"]))
-    first = bind_config(given, configured(retries="1"), {}, None)
-    broken = bind_config(given, configured(retries=CANARY), {}, first)
+    supplied = supply(FunctionTool(has_default, state=["retries"]))
+    first = bind_config(supplied, configured(retries="1"), {}, None)
+    broken = bind_config(supplied, configured(retries=CANARY), {}, first)
     assert broken.contribution.tools == first.contribution.tools
     assert codes(broken) == ["tool-unfit"]
     assert (
-        bind_config(given, configured(retries=CANARY), {}, broken).contribution.tools
+        bind_config(supplied, configured(retries=CANARY), {}, broken).contribution.tools
         == first.contribution.tools
     )
-    assert codes(bind_config(given, configured(retries="2"), {}, broken)) == []
+    assert codes(bind_config(supplied, configured(retries="2"), {}, broken)) == []
 
-    given = supply(FunctionTool(needs_key, state=["api_key"]))
-    first = bind_config(given, configured(api_key="abc"), {}, None)
+    supplied = supply(FunctionTool(needs_key, state=["api_key"]))
+    first = bind_config(supplied, configured(api_key="abc"), {}, None)
     unreadable = Configuration(plugin="acme", path="/conf/acme.env", values={}, is_unreadable=True)
-    broken = bind_config(given, lambda _plugin, _fields: unreadable, {}, first)
+    broken = bind_config(supplied, lambda _plugin, _fields: unreadable, {}, first)
     assert broken.contribution.tools == first.contribution.tools
     assert codes(broken) == ["tool-state-missing"]
-    gone = bind_config(given, configured(), {}, broken)
+    gone = bind_config(supplied, configured(), {}, broken)
     assert names(gone) == [], "who takes a value away means it"
 
 
 def test_no_value_is_in_a_version_or_a_repr():
-    given = supply(FunctionTool(needs_key, state=["api_key"]))
-    fitted = bind_config(given, configured(api_key=CANARY), {}, None)
+    supplied = supply(FunctionTool(needs_key, state=["api_key"]))
+    fitted = bind_config(supplied, configured(api_key=CANARY), {}, None)
     assert CANARY not in repr(fitted)
     assert CANARY not in fitted.contribution.tools[0].version
 
@@ -188,13 +188,13 @@ def test_no_value_is_in_a_version_or_a_repr():
 def test_trouble_with_the_file_comes_and_goes_although_the_values_stay():
     from satchel.diagnostics import Where, make_diagnostic
 
-    given = supply(FunctionTool(needs_key, state=["api_key"]))
+    supplied = supply(FunctionTool(needs_key, state=["api_key"]))
     trouble = make_diagnostic("config-unreadable", Where("/conf/acme.env"), "no")
-    first = bind_config(given, configured(api_key="abc"), {}, None)
-    second = bind_config(given, configured([trouble], api_key="abc"), {}, first)
+    first = bind_config(supplied, configured(api_key="abc"), {}, None)
+    second = bind_config(supplied, configured([trouble], api_key="abc"), {}, first)
     assert codes(second) == ["config-unreadable"]
     assert second.contribution.tools == first.contribution.tools
-    assert codes(bind_config(given, configured(api_key="abc"), {}, second)) == []
+    assert codes(bind_config(supplied, configured(api_key="abc"), {}, second)) == []
 
 
 @pytest.mark.parametrize(
@@ -269,10 +269,10 @@ def test_each_group_answers_for_its_own_keys():
 
 
 def test_a_group_follows_the_configuration_and_its_tools_stay_the_same():
-    given = requiring("KEY")
-    without = bind_config(given, configured(), {}, None)
-    with_key = bind_config(given, configured(key="abc"), {}, without)
-    again = bind_config(given, configured(), {}, with_key)
+    supplied = requiring("KEY")
+    without = bind_config(supplied, configured(), {}, None)
+    with_key = bind_config(supplied, configured(key="abc"), {}, without)
+    again = bind_config(supplied, configured(), {}, with_key)
     assert [missing(fitted)["maps"] for fitted in (without, with_key, again)] == [
         ("KEY",),
         (),
@@ -283,26 +283,26 @@ def test_a_group_follows_the_configuration_and_its_tools_stay_the_same():
         [],
         ["group-unavailable"],
     ]
-    assert with_key.contribution.tools == without.contribution.tools == given.tools
-    assert with_key.contribution.tools[0].tool is given.tools[0].tool
+    assert with_key.contribution.tools == without.contribution.tools == supplied.tools
+    assert with_key.contribution.tools[0].tool is supplied.tools[0].tool
 
 
 def test_what_a_group_lacks_and_what_a_tool_lacks_are_distinguished():
     tool = FunctionTool(needs_key, state=["api_key"])
-    given = supply(tool, groups=(Group(name="maps", requires=("API_KEY",)),))
-    assert codes(bind_config(given, configured(), {}, None)) == [
+    supplied = supply(tool, groups=(Group(name="maps", requires=("API_KEY",)),))
+    assert codes(bind_config(supplied, configured(), {}, None)) == [
         "tool-state-missing",
         "group-unavailable",
     ]
-    fitted = bind_config(given, configured(api_key=CANARY), {}, None)
+    fitted = bind_config(supplied, configured(api_key=CANARY), {}, None)
     assert (codes(fitted), missing(fitted)) == ([], {"maps": ()})
     assert CANARY not in repr(fitted)
 
 
 def test_a_model_alone_needs_no_configuration_and_leaves_groups_as_they_are():
-    given = supply(FunctionTool(plain), groups=(Group(name="maps"),))
-    fitted = bind_config(given, never, {"acme:plain": More}, None)
-    assert fitted.contribution.groups == given.groups
+    supplied = supply(FunctionTool(plain), groups=(Group(name="maps"),))
+    fitted = bind_config(supplied, never, {"acme:plain": More}, None)
+    assert fitted.contribution.groups == supplied.groups
 
 
 class Odd:
@@ -318,24 +318,24 @@ class Odd:
 
 
 def test_a_value_that_can_neither_be_written_nor_compared_serves():
-    def hold(thing: Any) -> str:
-        return type(thing).__name__
+    def hold(value: Any) -> str:
+        return type(value).__name__
 
-    given = supply(FunctionTool(hold, state=["thing"]))
-    odd = configured(thing=Odd())
-    first = bind_config(given, odd, {}, None)
-    second = bind_config(given, odd, {}, first)
+    supplied = supply(FunctionTool(hold, state=["value"]))
+    odd = configured(value=Odd())
+    first = bind_config(supplied, odd, {}, None)
+    second = bind_config(supplied, odd, {}, first)
     assert names(second) == ["hold"]
     assert second.contribution.tools[0].version == first.contribution.tools[0].version
 
 
 def test_another_value_that_cannot_be_compared_takes_the_place_of_the_first():
-    def hold(thing: Any) -> str:
-        return type(thing).__name__
+    def hold(value: Any) -> str:
+        return type(value).__name__
 
-    given = supply(FunctionTool(hold, state=["thing"]))
-    first = bind_config(given, configured(thing=Odd()), {}, None)
-    second = bind_config(given, configured(thing=Odd()), {}, first)
+    supplied = supply(FunctionTool(hold, state=["value"]))
+    first = bind_config(supplied, configured(value=Odd()), {}, None)
+    second = bind_config(supplied, configured(value=Odd()), {}, first)
     assert second.contribution.tools[0].tool is not first.contribution.tools[0].tool
     assert codes(second) == []
 
@@ -371,11 +371,11 @@ def test_a_copy_that_fails_in_its_own_way_never_quotes_the_value():
         def __deepcopy__(self, memo):
             raise ValueError(CANARY)
 
-    def hold(thing: Any) -> str:
-        return str(thing)
+    def hold(value: Any) -> str:
+        return str(value)
 
     with pytest.raises(DefinitionError) as caught:
-        bind_state(FunctionTool(hold, state=["thing"]), {"thing": Loud()})
+        bind_state(FunctionTool(hold, state=["value"]), {"value": Loud()})
     assert CANARY not in str(caught.value)
 
 
@@ -406,26 +406,26 @@ def test_a_model_that_does_not_fit_costs_that_tool_alone():
 
 
 def test_a_model_that_goes_gives_the_tool_back_as_it_was():
-    given = supply(FunctionTool(plain))
-    first = bind_config(given, never, {"acme:plain": More}, None)
-    second = bind_config(given, never, {}, first)
-    assert second.contribution is given
+    supplied = supply(FunctionTool(plain))
+    first = bind_config(supplied, never, {"acme:plain": More}, None)
+    second = bind_config(supplied, never, {}, first)
+    assert second.contribution is supplied
 
 
 def test_state_and_a_model_may_come_together():
-    def both(api_key: str, **more: Any) -> str:
-        return api_key + str(more)
+    def both(api_key: str, **others: Any) -> str:
+        return api_key + str(others)
 
-    given = supply(FunctionTool(both, state=["api_key"]))
-    fitted = bind_config(given, configured(api_key="abc"), {"acme:both": More}, None)
+    supplied = supply(FunctionTool(both, state=["api_key"]))
+    fitted = bind_config(supplied, configured(api_key="abc"), {"acme:both": More}, None)
     (created,) = fitted.contribution.tools
     assert created.tool.injected == {"api_key": "abc"}
     assert list(created.tool.parameters["properties"]) == ["unit"]
 
 
-def declared(tmp_path, supplied, fields, before=None, **given):
+def declared(tmp_path, supplied, fields, before=None, **values):
     def read(plugin, declared_fields):
-        return read_configuration(plugin, given, str(tmp_path), declared_fields)
+        return read_configuration(plugin, values, str(tmp_path), declared_fields)
 
     return bind_config(replace(supplied, config=fields), read, {}, before)
 
@@ -436,8 +436,8 @@ KEY = ConfigField(name="api_key", type="secret")
 
 def test_a_default_of_the_manifest_fills_the_field_and_satisfies_a_group(tmp_path):
     group = Group(name="web", requires=("RETRIES",))
-    given = supply(FunctionTool(has_default, state=["retries"]), groups=(group,))
-    fitted = declared(tmp_path, given, (RETRIES,))
+    supplied = supply(FunctionTool(has_default, state=["retries"]), groups=(group,))
+    fitted = declared(tmp_path, supplied, (RETRIES,))
     assert fitted.contribution.tools[0].tool.injected == {"retries": 5}
     assert fitted.contribution.groups[0].missing == ()
     assert codes(fitted) == []
@@ -446,17 +446,17 @@ def test_a_default_of_the_manifest_fills_the_field_and_satisfies_a_group(tmp_pat
 def test_a_value_that_is_not_allowed_costs_the_tools_that_take_it_and_continues_if_it_can(tmp_path):
     """Also where Python has a default: somebody meant another value."""
     tools = FunctionTool(has_default, state=["retries"]), FunctionTool(plain)
-    given = supply(*tools)
-    cold = declared(tmp_path, given, (RETRIES,), retries=CANARY)
+    supplied = supply(*tools)
+    cold = declared(tmp_path, supplied, (RETRIES,), retries=CANARY)
     assert names(cold) == ["plain"]
     assert codes(cold) == ["config-invalid", "tool-unfit"]
-    first = declared(tmp_path, given, (RETRIES,))
-    warm = declared(tmp_path, given, (RETRIES,), first, retries=CANARY)
+    first = declared(tmp_path, supplied, (RETRIES,))
+    warm = declared(tmp_path, supplied, (RETRIES,), first, retries=CANARY)
     assert names(warm) == ["has_default", "plain"]
     assert warm.contribution.tools[0] is first.contribution.tools[0]
     assert codes(warm) == ["config-invalid", "tool-unfit"]
     assert CANARY not in repr((cold, warm))
-    mended = declared(tmp_path, given, (RETRIES,), warm, retries=7)
+    mended = declared(tmp_path, supplied, (RETRIES,), warm, retries=7)
     assert mended.contribution.tools[0].tool.injected == {"retries": 7}
 
 

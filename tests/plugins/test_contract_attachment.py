@@ -160,14 +160,14 @@ def test_a_contract_without_a_tool_is_reported_once_with_the_near_misses(contrac
 
 
 def test_of_two_contracts_of_one_tool_the_first_counts_and_that_is_reported_once(contracted, codes):
-    more = (
+    contracts = (
         CONTRACTS
         + "SECOND = ToolContract(name='say', schema={'word': 'str - w'}, description='Second.')\n"
     )
-    supply = contracted("contract: [contracts:SAY, contracts:SECOND]\n", contracts=more)
+    supply = contracted("contract: [contracts:SAY, contracts:SECOND]\n", contracts=contracts)
     assert codes(supply) == ["contract-shadowed"]
     assert reported(supply)["say"] == "Say, by contract."
-    supply = contracted("contract: contracts:SECOND\n", "SAY", contracts=more)
+    supply = contracted("contract: contracts:SECOND\n", "SAY", contracts=contracts)
     assert codes(supply) == ["contract-shadowed"]
     assert reported(supply)["say"] == "Second.", "what the manifest says comes first"
 

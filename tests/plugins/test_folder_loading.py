@@ -64,9 +64,9 @@ def test_an_imported_tool_can_be_called(load, tool_source):
 
 
 def test_a_busy_machine_costs_no_plugin_its_tools(load, tool_source, monkeypatch):
-    def slowly(*given):
+    def slowly(*arguments):
         time.sleep(0.8)  # as if others had the processor
-        return tools_of_modules(*given)
+        return tools_of_modules(*arguments)
 
     monkeypatch.setattr(folder_loading, "tools_of_modules", slowly)
     supply = load(limits=Limits(hook=0.5, plugin_import=60), tools=tool_source)

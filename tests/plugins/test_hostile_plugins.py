@@ -96,9 +96,9 @@ def reported_by(ended):
 
 @pytest.fixture
 def host(tmp_path, write_plugin, tool_source):
-    def host(source, manifest="active: true\n", **more):
+    def host(source, manifest="active: true\n", **modules):
         write_plugin(tmp_path / "plugins", "healthy", tools=tool_source)
-        write_plugin(tmp_path / "plugins", "hostile", manifest, tools=source, **more)
+        write_plugin(tmp_path / "plugins", "hostile", manifest, tools=source, **modules)
         return reported_by(run(tmp_path / "plugins"))
 
     return host
@@ -169,8 +169,8 @@ def test_every_hostile_plugin_that_can_be_survived_is_tried(plugins):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_healthy_neighbour_serves_and_the_host_lives(plugins, host, name):
-    more = {"json": "raise SystemExit"} if name == "shadow-stdlib-file" else {}
-    message = host(plugins[name][0], **more)
+    modules = {"json": "raise SystemExit"} if name == "shadow-stdlib-file" else {}
+    message = host(plugins[name][0], **modules)
     assert message["answer"] == "Hello you"
     assert (message["cwd"], message["path"], message["interrupt"]) == (True, True, True)
     assert "plugins" not in message["json"]
@@ -312,8 +312,8 @@ def test_what_else_they_do_is_put_back_and_reported(tmp_path, write_plugin, tool
         assert (name, reported["state"]) == (name, state)
         assert (reported["cwd"], reported["path"], reported["interrupt"]) == (True, True, True)
         messages = "".join(message for message in reported["messages"] if "hostile" in message)
-        for what in put_back:
-            assert f"loading it changed {what}; the change was reverted" in messages
+        for change in put_back:
+            assert f"loading it changed {change}; the change was reverted" in messages
 
 
 WATCHING = """
@@ -372,15 +372,15 @@ os._exit(0)
 def test_under_watch_the_last_good_serves_until_each_is_fixed(plugins, tmp_path, write_plugin):
     """A good plugin is edited into each hostile one, and back."""
     write_plugin(tmp_path / "plugins", "demo", tools="")
-    wanted = {name: plugins[name][0] for name in NAMES}
-    wanted |= {name: MORE[name][0] for name in MORE}
-    ended = run(tmp_path / "plugins", json.dumps(wanted), program=WATCHING, timeout=120)
+    sources = {name: plugins[name][0] for name in NAMES}
+    sources |= {name: MORE[name][0] for name in MORE}
+    ended = run(tmp_path / "plugins", json.dumps(sources), program=WATCHING, timeout=120)
     messages = reported_by(ended)
     assert messages.pop("the end") == [True, True, "ok", "the end"]
     failing = {*REFUSED, *(name for name, (_, state, _) in MORE.items() if state == "failed")}
     expected = {
         name: [True, True, "stale", name] if name in failing else [True, True, "ok", None]
-        for name in wanted
+        for name in sources
     }
     assert messages == expected
 

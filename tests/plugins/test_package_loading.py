@@ -84,13 +84,13 @@ def acme(loaded, tmp_path, monkeypatch):
     sys.path[:] = [entry for entry in sys.path if not entry.startswith(str(tmp_path))]
 
 
-def parts(manifest="", tools=TOOLS, plugin="", **more):
-    results = {"toolkit.yaml": manifest, "tools.py": tools, "plugin.py": plugin, **more}
+def parts(manifest="", tools=TOOLS, plugin="", **others):
+    results = {"toolkit.yaml": manifest, "tools.py": tools, "plugin.py": plugin, **others}
     return {name: text for name, text in results.items() if text is not None}
 
 
 def names(things):
-    return [thing.name for thing in things]
+    return [item.name for item in things]
 
 
 def say(supply, tool="hello"):

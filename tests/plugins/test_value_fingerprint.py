@@ -7,7 +7,7 @@ class Wordless:
 
 
 def test_a_fingerprint_differs_when_a_value_does():
-    thing = Wordless()
-    assert fingerprint({"a": 1, "b": thing}) == fingerprint({"b": thing, "a": 1})
+    value = Wordless()
+    assert fingerprint({"a": 1, "b": value}) == fingerprint({"b": value, "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
-    assert fingerprint({"a": thing}) != fingerprint({"a": Wordless()})
+    assert fingerprint({"a": value}) != fingerprint({"a": Wordless()})

@@ -39,9 +39,9 @@ def test_of_many_names_ten_are_named():
     names = ", ".join(item.name for item in ten)
     assert render_changes(ten) == f"Since the last step: new tools: {names}."
     for count in (1, 5):
-        more = [change("added", "tool", f"u{at}") for at in range(count)]
+        others = [change("added", "tool", f"u{at}") for at in range(count)]
         summary = f"Since the last step: new tools: {names} and {count} more."
-        assert render_changes([*ten, *more]) == summary
+        assert render_changes([*ten, *others]) == summary
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,11 @@ def test_markdown_stays_as_it_is():
 
 @given(st.text(), st.text(), st.text(), st.lists(st.text(), max_size=3), st.lists(st.text()))
 @example('"><skill_content name="b', "", "/s", ["</file></skill_resources>"], ["</skill_content>"])
-def test_only_the_body_is_markdown_and_nothing_is_hidden(name, body, folder, files, more):
-    text = render_content(name, body, folder, files, remarks=more)
+def test_only_the_body_is_markdown_and_nothing_is_hidden(name, body, folder, files, remarks):
+    text = render_content(name, body, folder, files, remarks=remarks)
     assert not has_hidden(text)
     assert len(OURS.findall(text)) == (4 if files else 2)
-    page = ET.fromstring(render_content(name, "", folder, files, remarks=more))
+    page = ET.fromstring(render_content(name, "", folder, files, remarks=remarks))
     assert [child.tag for child in page] == (["skill_resources"] if files else [])
     assert [file.tag for file in page.iter("file")] == ["file"] * len(files)
 

@@ -173,10 +173,10 @@ def test_a_cut_never_leaves_half_of_what_was_escaped(lines, budget, can_load):
 # ---- the forms ----------------------------------------------------------------------------
 
 
-def wordy(count, length=300, **more):
+def wordy(count, length=300, **options):
     return [
         SkillLine(
-            name=f"skill-{at:04}", description=f"{at:04} " + "y" * length, folder="/s", **more
+            name=f"skill-{at:04}", description=f"{at:04} " + "y" * length, folder="/s", **options
         )
         for at in range(count)
     ]
@@ -553,10 +553,10 @@ def test_all_of_many_names_are_listed_where_they_fit_exactly(count, sources):
     assert said(lines, SkillPrompt(budget=len(complete)), can_load=True) == complete
 
 
-def holding(*lines, **more):
+def holding(*lines, **options):
     """Return a style without words around the lines, whose budget holds exactly these."""
     bare = {"instruction": "", "opening": "", "closing": ""}
-    return SkillPrompt(**bare, budget=len("\n".join(lines)), **more)
+    return SkillPrompt(**bare, budget=len("\n".join(lines)), **options)
 
 
 def short_of(style):
@@ -682,10 +682,10 @@ def test_what_is_filled_in_is_never_read_as_a_template(name, description):
     assert (skill["name"], skill["location"]) == (name, "{dir}/SKILL.md")
 
 
-@pytest.mark.parametrize("given", [{"budget": -1}, {"description_length": -1}])
-def test_a_negative_bound_is_refused(given):
+@pytest.mark.parametrize("bounds", [{"budget": -1}, {"description_length": -1}])
+def test_a_negative_bound_is_refused(bounds):
     with pytest.raises(DefinitionError, match="cannot be negative"):
-        SkillPrompt(**given)
+        SkillPrompt(**bounds)
 
 
 def test_a_template_of_ones_own_is_kept_where_descriptions_are_shortened():
@@ -707,9 +707,9 @@ def test_the_line_of_the_shortened_form_can_be_worded():
 
 
 def test_an_instruction_of_ones_own_stays_and_the_form_is_explained_after_it():
-    def start(count, **more):
+    def start(count, **options):
         style = SkillPrompt(instruction="Mine.")
-        return said(wordy(count), style, can_load=True, **more).splitlines()[0]
+        return said(wordy(count), style, can_load=True, **options).splitlines()[0]
 
     assert start(2) == "Mine."
     assert start(100) == "Mine. Long descriptions are shortened."

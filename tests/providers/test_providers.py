@@ -103,8 +103,8 @@ def test_its_tools_and_groups_work_like_those_of_a_plugin():
 def test_its_folders_are_scanned_and_its_plugins_loaded(tmp_path, write_skill, write_plugin):
     write_skill(tmp_path / "skills", "pdf")
     write_plugin(tmp_path / "plugins", "clock")
-    given = Contribution(skills=[tmp_path / "skills"], plugins=[tmp_path / "plugins"])
-    app = Satchel(providers=[Given(given)])
+    parts = Contribution(skills=[tmp_path / "skills"], plugins=[tmp_path / "plugins"])
+    app = Satchel(providers=[Given(parts)])
     assert app.catalog.skills["pdf"].source == "db"
     assert "clock" in app.catalog.plugins
 
@@ -183,9 +183,9 @@ def test_the_user_can_disable_it_and_its_skills(config_folder):
     ids=str,
 )
 def test_a_failure_keeps_the_last_contribution_and_says_so_once(answer):
-    given = Contribution(skills=skills("a").skills, tools=[greet])
+    parts = Contribution(skills=skills("a").skills, tools=[greet])
     other = Given(skills("other"), name="other")
-    app = Satchel(providers=[Given(given, answer), other])
+    app = Satchel(providers=[Given(parts, answer), other])
     app.refresh()
     assert {name: entry.state for name, entry in app.catalog.skills.items()} == {
         "a": Status.STALE,
@@ -238,7 +238,7 @@ def test_a_late_answer_is_taken_when_it_comes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "parts",
     [
         {"skills": [Skill(name="../x", description="D.", body="B."), 3]},
         {"tools": [3, lambda x: x]},
@@ -247,20 +247,20 @@ def test_a_late_answer_is_taken_when_it_comes(tmp_path):
         {"plugins": [3, b"plugins"]},
         {"diagnostics": ["x", 5]},
     ],
-    ids=lambda given: next(iter(given)),
+    ids=lambda parts: next(iter(parts)),
 )
-def test_a_bad_item_is_left_out_and_the_others_stay(given):
+def test_a_bad_item_is_left_out_and_the_others_stay(parts):
     good = {"skills": [Skill(name="a", description="D.", body="B.")], "tools": [greet]}
-    items = {name: [*items, *given.get(name, ())] for name, items in good.items()}
-    app = Satchel(providers=[Given(Contribution(**{**given, **items}))])
+    items = {name: [*items, *parts.get(name, ())] for name, items in good.items()}
+    app = Satchel(providers=[Given(Contribution(**{**parts, **items}))])
     assert list(app.catalog.skills) == ["a"]
     assert list(app.catalog.tools) == ["greet"]
     assert codes(app).count("provider-item-invalid") == 2
 
 
-@pytest.mark.parametrize("given", [{"description": None}, {"body": 3}, {"files": {"a.md": 3}}])
-def test_a_skill_that_is_left_out_is_named(given):
-    app = Satchel(providers=[Given(skills("pdf", **given))])
+@pytest.mark.parametrize("parts", [{"description": None}, {"body": 3}, {"files": {"a.md": 3}}])
+def test_a_skill_that_is_left_out_is_named(parts):
+    app = Satchel(providers=[Given(skills("pdf", **parts))])
     (diagnostic,) = (
         item for item in app.catalog.diagnostics if item.code == "provider-item-invalid"
     )
@@ -456,7 +456,7 @@ def test_it_wins_over_a_folder(tmp_path, write_skill):
     assert app.catalog.skills["a"].description == "Mine."
 
 
-@pytest.mark.parametrize("given", [5, None, "pdf", ["pdf"], Given])
-def test_what_is_no_provider_is_refused_with_the_reason(given):
+@pytest.mark.parametrize("parts", [5, None, "pdf", ["pdf"], Given])
+def test_what_is_no_provider_is_refused_with_the_reason(parts):
     with pytest.raises(DefinitionError, match="this is not a provider: "):
-        Satchel(providers=given)
+        Satchel(providers=parts)

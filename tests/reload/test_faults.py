@@ -98,7 +98,7 @@ def run(forked, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "what",
+    "path",
     [
         "plugins",
         "plugins/alpha",
@@ -109,18 +109,18 @@ def run(forked, tmp_path):
         "skills/alpha/SKILL.md",
     ],
 )
-def test_what_becomes_unreadable_keeps_its_last_good_version(run, what):
-    run(UNREADABLE, what, "000", "last-good")
+def test_what_becomes_unreadable_keeps_its_last_good_version(run, path):
+    run(UNREADABLE, path, "000", "last-good")
 
 
-@pytest.mark.parametrize("what", ["plugins", "plugins/alpha", "skills", "skills/alpha"])
-def test_a_folder_that_can_be_listed_and_not_entered_keeps_what_it_held(run, what):
-    run(UNREADABLE, what, "444", "last-good")
+@pytest.mark.parametrize("path", ["plugins", "plugins/alpha", "skills", "skills/alpha"])
+def test_a_folder_that_can_be_listed_and_not_entered_keeps_what_it_held(run, path):
+    run(UNREADABLE, path, "444", "last-good")
 
 
-@pytest.mark.parametrize("what", ["plugins", "skills"])
-def test_a_root_that_can_be_entered_and_not_listed_keeps_what_it_held(run, what):
-    run(UNREADABLE, what, "111", "last-good")
+@pytest.mark.parametrize("path", ["plugins", "skills"])
+def test_a_root_that_can_be_entered_and_not_listed_keeps_what_it_held(run, path):
+    run(UNREADABLE, path, "111", "last-good")
 
 
 FRESH = """
@@ -135,14 +135,14 @@ assert not any("regular file" in item.fix for item in found), found
 
 
 @pytest.mark.parametrize(
-    "what", ["plugins/alpha", "plugins/alpha/tools.py", "plugins/alpha/toolkit.yaml"]
+    "path", ["plugins/alpha", "plugins/alpha/tools.py", "plugins/alpha/toolkit.yaml"]
 )
 @pytest.mark.parametrize("rights", ["000", "444", "111"])
 @pytest.mark.parametrize("place", ["plugins", "plugins/alpha"])
-def test_a_plugin_that_cannot_be_read_at_the_start_is_named(run, what, rights, place):
-    if rights == "444" and what != "plugins/alpha":
+def test_a_plugin_that_cannot_be_read_at_the_start_is_named(run, path, rights, place):
+    if rights == "444" and path != "plugins/alpha":
         pytest.skip("such a file can be read")
-    run(FRESH, what, rights, place)
+    run(FRESH, path, rights, place)
 
 
 def test_the_fix_for_a_skill_file_that_may_not_be_read_is_to_let_it_be_read(run):

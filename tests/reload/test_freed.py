@@ -94,9 +94,9 @@ A_VERSION = 5
 def grown(tmp_path: Path, write_plugin, reloads: int, *, leak: bool = False) -> dict[str, int]:
     """Reload a small plugin in a process of its own; return what has grown, and what is alive."""
     write_plugin(tmp_path / "plugins", "demo", tools=SOURCE, words="WORD = 'w'\n")
-    what = "leak" if leak else ""
+    mode = "leak" if leak else ""
     ended = subprocess.run(
-        [sys.executable, "-c", PROCESS, str(tmp_path / "plugins"), str(reloads), what],
+        [sys.executable, "-c", PROCESS, str(tmp_path / "plugins"), str(reloads), mode],
         capture_output=True,
         text=True,
         timeout=300,

@@ -31,9 +31,9 @@ class Plugin:
             self._app = Satchel(plugins=[self.folder])
         return self._app
 
-    def write(self, files: dict[str, str] | None = None, **more: str) -> None:
+    def write(self, files: dict[str, str] | None = None, **modules: str) -> None:
         """Write files by their paths."""
-        for name, text in {**(files or {}), **more}.items():
+        for name, text in {**(files or {}), **modules}.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(dedent(text))
@@ -71,15 +71,17 @@ def plugin(tmp_path) -> Plugin:
     return Plugin(tmp_path / "demo")
 
 
-def tool_that_says(what: str, imports: str) -> str:
-    return f"{imports}\nfrom satchel import tool\n@tool\ndef say() -> str:\n    return {what}\n"
+def tool_that_says(expression: str, imports: str) -> str:
+    return (
+        f"{imports}\nfrom satchel import tool\n@tool\ndef say() -> str:\n    return {expression}\n"
+    )
 
 
 # ---- who sees an edit ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("imports", "what"),
+    ("imports", "expression"),
     [
         ("from .upper import WORD", "WORD"),
         ("import upper", "upper.WORD"),
@@ -88,10 +90,10 @@ def tool_that_says(what: str, imports: str) -> str:
         ("import pack", "pack.deep.leaf.WORD"),
     ],
 )
-def test_an_edit_two_levels_below_reaches_all_that_import_it(plugin, imports, what):
+def test_an_edit_two_levels_below_reaches_all_that_import_it(plugin, imports, expression):
     plugin.write(
         {
-            "tools.py": tool_that_says(what, imports),
+            "tools.py": tool_that_says(expression, imports),
             "upper.py": "from . import lower\nfrom .lower import WORD\n",
             "lower.py": "WORD = 'old'\n",
             "pack/__init__.py": "from . import deep\n",
@@ -119,10 +121,10 @@ def test_modules_that_import_each_other_are_reloaded_together(plugin):
 
 def test_a_module_that_is_imported_late_by_an_old_version_is_the_old_one(plugin):
     imports = "import importlib"
-    what = "importlib.import_module('.pack.late', __package__).said()"
+    expression = "importlib.import_module('.pack.late', __package__).said()"
     plugin.write(
         {
-            "tools.py": tool_that_says(what, imports),
+            "tools.py": tool_that_says(expression, imports),
             "pack/late.py": "from .more import WORD\ndef said():\n    return WORD\n",
             "pack/more.py": "WORD = 'old'\n",
         }

@@ -221,9 +221,9 @@ class Place:
             assert time.monotonic() < deadline, (seen[0]["plugin"], names, seen[1])
             time.sleep(0.05)  # between two looks at a process that tells nothing by itself
 
-    def until_as_cold(self, *expected: str, **more) -> list:
+    def until_as_cold(self, *expected: str, **options) -> list:
         cold = self.cold()
-        live = self.until(*expected, **more)
+        live = self.until(*expected, **options)
         assert live[:4] == cold[:4]
         return live
 

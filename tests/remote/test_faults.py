@@ -408,14 +408,14 @@ def test_a_call_for_another_version_or_from_long_ago_is_not_run(
                 async with open_docket(
                     redis.url, "satchel", mark_of(KEY.encode(), digest)
                 ) as queue:
-                    for more in (
+                    for changes in (
                         {"digest": "other", "sent": 9e9},
                         {"digest": digest, "sent": 9.0},
                         # Its host has given up, so it is a copy, and its mark was removed.
                         {"digest": digest, "sent": time.time() - 100},
                     ):
-                        message = as_text(seal(KEY.encode(), CALL, {**body, **more}))
-                        await queue.add(TASK, key=f"evil{more['sent']}")(message)
+                        message = as_text(seal(KEY.encode(), CALL, {**body, **changes}))
+                        await queue.add(TASK, key=f"evil{changes['sent']}")(message)
             assert not (await begin(session, "once", marks, "after")).is_error
 
     asyncio.run(main())

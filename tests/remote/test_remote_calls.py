@@ -209,7 +209,7 @@ def test_a_change_of_the_state_that_is_lost_is_reported(folder, url, calls, reas
                 runner = RemoteRunner(url, key=KEY, otherwise="refuse")
                 app.register_runner(runner)
                 session = app.session()
-                await asyncio.gather(*(session.call(name, given) for name, given in calls))
+                await asyncio.gather(*(session.call(name, arguments) for name, arguments in calls))
                 (diagnostic,) = runner.diagnostics
                 assert (diagnostic.code, reason in diagnostic.message) == (
                     "remote-state-lost",

@@ -54,8 +54,8 @@ def a_run(
 class Scope(CallScope):
     """Stands for a session that knows some tools."""
 
-    def __init__(self, known, answers=None, tasks=None):
-        self.find, self._answers, self._tasks = known.get, answers, tasks
+    def __init__(self, tools, answers=None, tasks=None):
+        self.find, self._answers, self._tasks = tools.get, answers, tasks
 
     def answers(self):
         return self._answers
@@ -125,7 +125,7 @@ class Unraisable:
 
     def __enter__(self):
         self.told, self._old = [], sys.unraisablehook
-        sys.unraisablehook = lambda what: self.told.append(str(what.exc_value))
+        sys.unraisablehook = lambda problem: self.told.append(str(problem.exc_value))
         return self.told
 
     def __exit__(self, *_):

@@ -35,11 +35,11 @@ class Desk:
         tool = a_tool(fn, background=True)
         return await a_run(tool, arguments, tasks=self.registry, **options).result()
 
-    async def ask(self, what, task_id="task_1", **arguments):
-        return await a_run(self.tools[what], {"task_id": task_id, **arguments}).result()
+    async def ask(self, tool_name, task_id="task_1", **arguments):
+        return await a_run(self.tools[tool_name], {"task_id": task_id, **arguments}).result()
 
-    def run(self, what, task_id="task_1", **arguments):
-        return a_run(self.tools[what], {"task_id": task_id, **arguments})
+    def run(self, tool_name, task_id="task_1", **arguments):
+        return a_run(self.tools[tool_name], {"task_id": task_id, **arguments})
 
 
 def test_the_tools_say_what_they_take_and_hide_the_book():
@@ -232,8 +232,8 @@ def test_a_task_that_the_loop_ended_is_cancelled_and_keeps_its_chunks():
         await asyncio.sleep(0)
 
     asyncio.run(first())
-    for what in ("view_task", "wait_task", "cancel_task"):
-        result = asyncio.run(desk.ask(what))
+    for tool_name in ("view_task", "wait_task", "cancel_task"):
+        result = asyncio.run(desk.ask(tool_name))
         assert result.text == "task task_1 (probe): cancelled\na"
     assert desk.registry.running() == []
 
@@ -246,24 +246,24 @@ def test_a_task_on_a_loop_that_was_closed_is_over():
     assert task.status == "running"
     work = task.work
     loop.close()
-    for what in ("view_task", "wait_task", "cancel_task"):
-        assert play_for_real(desk.ask(what)).metadata["status"] == "cancelled"
+    for tool_name in ("view_task", "wait_task", "cancel_task"):
+        assert play_for_real(desk.ask(tool_name)).metadata["status"] == "cancelled"
     assert desk.registry.running() == []
     work._log_destroy_pending = False
 
 
-@pytest.mark.parametrize("what", ["view_task", "wait_task", "cancel_task"])
-def test_an_unknown_id_is_reported_with_those_that_are_near(what):
+@pytest.mark.parametrize("tool_name", ["view_task", "wait_task", "cancel_task"])
+def test_an_unknown_id_is_reported_with_those_that_are_near(tool_name):
     async def main():
         desk = Desk()
-        result = await desk.ask(what)
+        result = await desk.ask(tool_name)
         assert result.text == "there is no task 'task_1'. There are none."
         assert result.error_code == "tool_error"
         for _ in range(5):
             await desk.start()
-        result = await desk.ask(what, "task_33")
+        result = await desk.ask(tool_name, "task_33")
         assert "task_3" in result.text
-        result = await desk.ask(what, "zzz")
+        result = await desk.ask(tool_name, "zzz")
         assert result.text == "there is no task 'zzz'. There are: task_3, task_4, task_5."
         await asyncio.sleep(6)
 

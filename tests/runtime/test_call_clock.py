@@ -114,7 +114,7 @@ def test_only_a_function_that_waits_is_timed(monkeypatch, seconds, layers):
         return "done"
 
     timed = []
-    monkeypatch.setattr(CallClock, "start", lambda clock, *more: timed.append(more))
+    monkeypatch.setattr(CallClock, "start", lambda clock, *arguments: timed.append(arguments))
     result = play_for_real(a_run(probe, layers=layers).result())
     assert result.text == "done"
     assert len(timed) == (seconds is not None)

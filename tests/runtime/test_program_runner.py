@@ -36,13 +36,13 @@ def runner_of(way):
     return SandboxRunner(path)
 
 
-def run(way, command, folder, seconds=20, **more):
+def run(way, command, folder, seconds=20, **options):
     program = Program(
         command=("/bin/sh", "-c", command),
         folder=str(folder),
         seconds=seconds,
         kind="shell",
-        **more,
+        **options,
     )
     return asyncio.run(runner_of(way).run(program))
 
@@ -188,9 +188,9 @@ def test_a_script_does_not_see_the_env_files_of_its_skill(tmp_path, write_skill)
         (tmp_path / name).write_text(f"text of {name}\n")
     (tmp_path / "link.env").symlink_to(tmp_path / "config/prod.env")
     writable = (str(tmp_path),) if write_skill else ()
-    more = {"readable": (str(tmp_path),), "writable": writable}
+    options = {"readable": (str(tmp_path),), "writable": writable}
     command = "cat .env config/prod.env link.env other.txt more/.env/key keys.env/.env/x"
-    assert run("sandbox", command, tmp_path, **more)["stdout"] == "text of other.txt\n"
+    assert run("sandbox", command, tmp_path, **options)["stdout"] == "text of other.txt\n"
 
 
 def test_nothing_of_it_lives_on(tmp_path):

@@ -1398,25 +1398,25 @@ ALLOWED = {
 
 
 def scripted(steps, *, streams):
-    async def play_step(what, about):
-        if what in WAITS:
-            await WAITS[what](about)
-        elif what == "raise":
+    async def play_step(kind, about):
+        if kind in WAITS:
+            await WAITS[kind](about)
+        elif kind == "raise":
             raise about
-        elif what == "interrupt":
+        elif kind == "interrupt":
             holder.run.interrupt()
 
     async def plain():
-        for what, about in steps:
-            await play_step(what, about)
+        for kind, about in steps:
+            await play_step(kind, about)
         return "done"
 
     async def stream():
-        for what, about in steps:
-            if what in {"yield", "junk"}:
-                yield about if what == "junk" else f"<{about}>"
+        for kind, about in steps:
+            if kind in {"yield", "junk"}:
+                yield about if kind == "junk" else f"<{about}>"
             else:
-                await play_step(what, about)
+                await play_step(kind, about)
 
     holder = SimpleNamespace(fn=stream if streams else plain)
     return holder
@@ -1479,7 +1479,7 @@ def test_whatever_a_tool_does_and_however_it_ends_there_is_one_outcome(
 
     async def main():
         kind = await performed(run, ending, at, messages)
-        itself = {"interrupted"} if any(what == "interrupt" for what, _ in steps) else set()
+        itself = {"interrupted"} if any(action == "interrupt" for action, _ in steps) else set()
         assert kind in ALLOWED[ending] | itself
         results = [item for item in messages if isinstance(item, ToolResult)]
         assert len(results) == (kind in {"result", "interrupted", "timeout"} or len(results))

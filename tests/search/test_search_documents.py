@@ -23,7 +23,7 @@ def tool_entry(name, tool=None, group="maps"):
     )
 
 
-def skill_entry(name, frontmatter="", body="Body.", **more):
+def skill_entry(name, frontmatter="", body="Body.", **keywords):
     text = f"---\nname: {name}\ndescription: Does it.\n{frontmatter}---\n{body}\n"
     manifest = read_skill(text.encode(), name, name, Limits()).value
     return SkillEntry(
@@ -32,7 +32,7 @@ def skill_entry(name, frontmatter="", body="Body.", **more):
         manifest=manifest,
         key=name,
         digest="",
-        **SOURCE | more,
+        **SOURCE | keywords,
     )
 
 
@@ -106,7 +106,7 @@ def test_a_property_without_a_text_counts_by_its_name():
 
 
 @pytest.mark.parametrize(
-    ("frontmatter", "more"),
+    ("frontmatter", "keywords"),
     [
         ("", ""),
         ("metadata:\n  tags: maps, routes\n  author: me\n", "maps, routes"),
@@ -115,9 +115,11 @@ def test_a_property_without_a_text_counts_by_its_name():
         ("tags: [maps]\nkeywords: routes\n", "routes maps"),
     ],
 )
-def test_a_skill_is_found_by_its_keywords(frontmatter, more):
+def test_a_skill_is_found_by_its_keywords(frontmatter, keywords):
     document = only(skills=[skill_entry("walk", frontmatter)])
-    assert document == SearchDocument(kind="skill", name="walk", description="Does it.", more=more)
+    assert document == SearchDocument(
+        kind="skill", name="walk", description="Does it.", more=keywords
+    )
 
 
 def test_a_skill_that_models_do_not_see_is_a_document_like_others():

@@ -15,12 +15,12 @@ from satchel.search.search_index import SearchDocument, SearchHit, SearchIndex
 from satchel.settings import Limits
 
 
-def tool(name: str, description: str = "", more: str = "") -> SearchDocument:
-    return SearchDocument(kind="tool", name=name, description=description, more=more)
+def tool(name: str, description: str = "", keywords: str = "") -> SearchDocument:
+    return SearchDocument(kind="tool", name=name, description=description, more=keywords)
 
 
-def skill(name: str, description: str = "", more: str = "") -> SearchDocument:
-    return SearchDocument(kind="skill", name=name, description=description, more=more)
+def skill(name: str, description: str = "", keywords: str = "") -> SearchDocument:
+    return SearchDocument(kind="skill", name=name, description=description, more=keywords)
 
 
 def index_of(*documents: SearchDocument) -> SearchIndex:

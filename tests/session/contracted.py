@@ -42,36 +42,36 @@ def holding(function, schema=None, /, **parts) -> Satchel:
     return app
 
 
-def appends(key: str = "log", **more) -> ToolStateEffect:
+def appends(key: str = "log", **options) -> ToolStateEffect:
     """Return an effect that adds to a list."""
-    return ToolStateEffect(key=key, type_hint=list, merge="append", **more)
+    return ToolStateEffect(key=key, type_hint=list, merge="append", **options)
 
 
-async def as_call(place, name, arguments=None, **more):
+async def as_call(place, name, arguments=None, **options):
     """Make one call by `call`."""
-    return await place.call(name, arguments, **more)
+    return await place.call(name, arguments, **options)
 
 
-async def as_stream(place, name, arguments=None, **more):
+async def as_stream(place, name, arguments=None, **options):
     """Make one call by `stream`; the result comes last."""
-    return [item async for item in place.stream(name, arguments, **more)][-1]
+    return [item async for item in place.stream(name, arguments, **options)][-1]
 
 
-async def as_plan(place, name, arguments=None, *, call_id="", **more):
+async def as_plan(place, name, arguments=None, *, call_id="", **options):
     """Make one call by `execute`."""
     from satchel import ToolCall
 
     call = ToolCall(name=name, arguments={} if arguments is None else arguments, id=call_id)
-    (result,) = await place.execute([call], **more)
+    (result,) = await place.execute([call], **options)
     return result
 
 
-async def as_streamed_plan(place, name, arguments=None, *, call_id="", **more):
+async def as_streamed_plan(place, name, arguments=None, *, call_id="", **options):
     """Make one call by `execute_streaming`."""
     from satchel import ToolCall
 
     call = ToolCall(name=name, arguments={} if arguments is None else arguments, id=call_id)
-    ((_, result),) = [item async for item in place.execute_streaming([call], **more)]
+    ((_, result),) = [item async for item in place.execute_streaming([call], **options)]
     return result
 
 

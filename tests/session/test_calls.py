@@ -234,11 +234,11 @@ def test_the_host_passes_a_tool_what_it_likes_and_the_session_adds_its_part():
             seen.append(context)
 
     session = app_of(look, Looker()).session()
-    given = ToolContext(
+    own_context = ToolContext(
         metadata={"user": "ada"}, config={"lang": "en"}, messages=["hi"], state={"not": "mine"}
     )
-    in_time(session.call("look", call_id="c1", context=given))
-    in_time(session.execute([ToolCall(name="look_too", id="c2", context=given)]))
+    in_time(session.call("look", call_id="c1", context=own_context))
+    in_time(session.execute([ToolCall(name="look_too", id="c2", context=own_context)]))
     for context, (call_id, name) in zip(seen, [("c1", "look"), ("c2", "look_too")], strict=True):
         assert (context.call_id, context.tool) == (call_id, name)
         assert context.state is session.state
@@ -247,7 +247,7 @@ def test_the_host_passes_a_tool_what_it_likes_and_the_session_adds_its_part():
         assert context.get_config("lang") == "en"
         assert context.get_config("tone") is None
         assert context.messages == ["hi"]
-    assert given.state == {"not": "mine"}, "what the host made stays as it was"
+    assert own_context.state == {"not": "mine"}, "what the host made stays as it was"
 
 
 def test_one_context_for_a_step_wins_over_that_of_a_call():
@@ -866,8 +866,8 @@ class Clash(BaseModel):
     city: str
 
 
-def open_ended(city: str, **more: Any) -> str:
-    return f"{city} {more}"
+def open_ended(city: str, **others: Any) -> str:
+    return f"{city} {others}"
 
 
 def test_a_model_adds_arguments_until_it_is_taken_away():

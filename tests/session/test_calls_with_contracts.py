@@ -723,16 +723,16 @@ def test_what_tools_wrote_is_saved_and_taken_up_again():
 
 
 def test_what_is_written_is_no_part_of_the_result_that_it_came_in():
-    given = {"rows": [1]}
+    value = {"rows": [1]}
     app = holding(
-        lambda: ToolResult(structured=given),
+        lambda: ToolResult(structured=value),
         options={"name": "t"},
         state_effects=(ToolStateEffect(key="rows", type_hint=list),),
     )
     session = app.session()
     result = in_time(session.call("t"))
     session.state["rows"].append(2)
-    assert (given, result.structured) == ({"rows": [1]}, {"rows": [1]})
+    assert (value, result.structured) == ({"rows": [1]}, {"rows": [1]})
 
 
 def test_a_state_that_is_taken_up_meanwhile_is_written_into():

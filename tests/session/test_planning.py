@@ -119,9 +119,9 @@ def saying() -> Satchel:
     return app
 
 
-def words(*given: str) -> list[ToolCall]:
+def words(*texts: str) -> list[ToolCall]:
     return [
-        ToolCall(name="say", arguments={"word": word}, id=str(at)) for at, word in enumerate(given)
+        ToolCall(name="say", arguments={"word": word}, id=str(at)) for at, word in enumerate(texts)
     ]
 
 

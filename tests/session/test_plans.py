@@ -61,7 +61,7 @@ NO_TWINS = ToolInvariant(
 )
 
 
-def searching(**more) -> Satchel:
+def searching(**options) -> Satchel:
     return holding(
         find,
         SEARCH,
@@ -69,7 +69,7 @@ def searching(**more) -> Satchel:
         config_params=(ToolConfigParam("limit", 5, int),),
         state_reads=(ToolStateRead("user", "nobody"),),
         state_effects=(appends("found"),),
-        **more,
+        **options,
     )
 
 

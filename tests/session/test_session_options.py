@@ -35,11 +35,11 @@ def test_they_never_change_and_equal_ones_are_one():
 
 
 @pytest.mark.parametrize(
-    "given", [{"scripts": "false"}, {"search": "no"}, {"search": 0}, {"meta_tool": 1}]
+    "options", [{"scripts": "false"}, {"search": "no"}, {"search": 0}, {"meta_tool": 1}]
 )
-def test_a_choice_is_true_or_false_and_no_word_for_it(given):
+def test_a_choice_is_true_or_false_and_no_word_for_it(options):
     with pytest.raises(DefinitionError):
-        Satchel().session(**given)
+        Satchel().session(**options)
 
 
 def test_without_a_meta_tool_notes_are_in_the_prompt_whatever_is_said():

@@ -182,8 +182,8 @@ def test_a_strange_name_of_a_skill_is_reported_in_short(app, name):
         assert message.isprintable()
 
 
-@pytest.mark.parametrize("given", [None, "desk", {}])
-def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(app, given):
+@pytest.mark.parametrize("value", [None, "desk", {}])
+def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(app, value):
     session = reading(app, scripts=True, search=True)
     sent = {
         "load_skill": {"name": "note"},
@@ -194,7 +194,7 @@ def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(app, giv
     }
     for name, arguments in sent.items():
         assert "_context" not in str(schema(session, name))
-        assert answer(session, name, **arguments, _context=given).error_code == "invalid_arguments"
+        assert answer(session, name, **arguments, _context=value).error_code == "invalid_arguments"
 
 
 def test_blanks_around_a_name_are_forgiven(app):
@@ -213,8 +213,8 @@ def reading(app, **options):
 def test_a_file_is_read_once_and_again_when_asked_or_changed(app, root):
     session = reading(app)
 
-    def read(**more):
-        return say(session, "read_skill_file", skill="pdf", path="references/guide.md", **more)
+    def read(**options):
+        return say(session, "read_skill_file", skill="pdf", path="references/guide.md", **options)
 
     assert read() == "# Guide\n"
     assert read().startswith("references/guide.md was read before and has not changed")
@@ -662,8 +662,8 @@ def running(app):
     return reading(app, scripts=True)
 
 
-def ran(session, script, **more):
-    result = answer(session, "run_skill_script", skill="pdf", script=script, **more)
+def ran(session, script, **options):
+    result = answer(session, "run_skill_script", skill="pdf", script=script, **options)
     assert not result.is_error, result.text
     return result.structured
 

@@ -26,8 +26,8 @@ class Scripted:
         self.asked.append((question, secret))
         return self.answers.pop(0)
 
-    def progress(self, what, done, total):
-        self.progressed.append((what, done, total))
+    def progress(self, step, done, total):
+        self.progressed.append((step, done, total))
 
 
 @pytest.fixture

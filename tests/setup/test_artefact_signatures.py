@@ -16,6 +16,7 @@ from satchel.setup.artefact_signatures import (
     require_signer,
     signature_note,
     signers_of,
+    time_of,
 )
 from satchel.setup.signature_verification import verified_signers
 
@@ -43,6 +44,8 @@ def signers(path: Path) -> tuple[Signer, ...]:
 def test_a_bundle_of_sigstore_says_who_signed_it(files):
     result = signers(files / SDIST)
     assert result == (MODELS,)
+    assert time_of(result) == "2024-06-10T19:47:25+00:00"
+    assert time_of(()) == ""
     assert signature_note(SDIST, result) == f"signed by {MODELS.identity} (issuer {GITHUB})"
     assert recorded(result) == f"{MODELS.identity.partition('@')[0]} (issuer {GITHUB})"
 
@@ -127,12 +130,12 @@ def test_a_required_signer_is_named_with_or_without_its_tag():
     require_signer(None, (), "here")
     require_signer(MODELS, (MODELS,), "here")
     require_signer(Signer(MODELS.identity.partition("@")[0], GITHUB), (MODELS,), "here")
-    for wanted in (
+    for signer in (
         Signer(MODELS.identity, "https://gitlab.com"),
         Signer("somebody@example.org", GITHUB),
         Signer(MODELS.identity.replace("v0.0.4a2", "v0.0.5"), GITHUB),
     ):
         with pytest.raises(SatchelError, match="not signed by"):
-            require_signer(wanted, (MODELS,), "here")
+            require_signer(signer, (MODELS,), "here")
     with pytest.raises(SatchelError, match="is unsigned"):
         require_signer(MODELS, (), "here")

@@ -38,14 +38,14 @@ def pauses(monkeypatch):
 def fetch(server, target, pauses):
     """Fetch the file of the server, without pauses; returns the steps of the progress."""
 
-    def fetch(url: str = "", **given):
+    def fetch(url: str = "", **options):
         steps = []
-        given = {"tries": 3} | given
+        options = {"tries": 3} | options
         Download(
             url=url or server.url,
             target=str(target),
             progress=lambda *step: steps.append(step),
-            **given,
+            **options,
         ).run()
         return steps
 

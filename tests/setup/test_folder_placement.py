@@ -204,10 +204,10 @@ def test_a_file_that_cannot_be_read_is_reported_as_that(source, home, monkeypatc
 
     real = open
 
-    def guarded(path, *given, **more):
+    def guarded(path, *arguments, **options):
         if str(path).endswith("run.sh"):
             raise PermissionError(13, "Permission denied", str(path))
-        return real(path, *given, **more)
+        return real(path, *arguments, **options)
 
     monkeypatch.setattr(builtins, "open", guarded)
     with pytest.raises(SatchelError, match=r"run.sh: cannot read: Permission denied"):

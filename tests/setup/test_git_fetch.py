@@ -13,9 +13,9 @@ from satchel.setup.source_addresses import read_address
 ME = ("-c", "user.name=Me", "-c", "user.email=me@example.org", "-c", "init.defaultBranch=main")
 
 
-def git(folder: Path, *arguments: str, given: bytes = b"") -> str:
+def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     line = ["git", *ME, "-C", str(folder), *arguments]
-    done = subprocess.run(line, check=True, capture_output=True, input=given)
+    done = subprocess.run(line, check=True, capture_output=True, input=stdin)
     return done.stdout.decode().strip()
 
 
@@ -86,19 +86,19 @@ def test_an_unknown_revision_and_an_unknown_folder_are_errors_that_leave_nothing
 
 
 def test_a_branch_that_is_named_like_a_commit_does_not_stand_for_it(work, commit, fetch):
-    wanted = commit(a="1")
+    digest = commit(a="1")
     commit(a="2")
-    git(work, "branch", wanted)
-    git(work, "branch", wanted[:8])
-    git(work, "tag", wanted[:10])
-    for rev in (wanted, wanted[:8], wanted[:10], wanted.upper()):
-        assert fetch(f"@{rev}")[:2] == (wanted, {"a": "1"})
+    git(work, "branch", digest)
+    git(work, "branch", digest[:8])
+    git(work, "tag", digest[:10])
+    for rev in (digest, digest[:8], digest[:10], digest.upper()):
+        assert fetch(f"@{rev}")[:2] == (digest, {"a": "1"})
 
 
 def test_a_tag_that_begins_no_commit_may_look_like_one(work, commit, fetch):
-    wanted = commit(a="1")
+    digest = commit(a="1")
     git(work, "tag", "20240101")
-    assert fetch("@20240101")[0] == wanted
+    assert fetch("@20240101")[0] == digest
 
 
 def test_a_folder_is_taken_with_its_bytes_and_its_executables(work, commit, fetch, tmp_path):
@@ -176,13 +176,13 @@ def tree(work: Path, *entries: tuple[str, str, bytes]) -> str:
         mode.encode() + b" " + name + b"\0" + bytes.fromhex(item) for mode, item, name in entries
     )
     line = ("hash-object", "-t", "tree", "-w", "--stdin", "--literally")
-    return git(work, *line, given=data)
+    return git(work, *line, stdin=data)
 
 
 @pytest.mark.parametrize("name", [b"..", b"a\\b", b"a\nb", b"C:x"])
 def test_a_name_that_leads_out_is_refused(work, commit, fetch, name, tmp_path):
     commit(a="1")
-    blob = git(work, "hash-object", "-w", "--stdin", given=b"evil")
+    blob = git(work, "hash-object", "-w", "--stdin", stdin=b"evil")
     inner = tree(work, ("100644", blob, b"evil"))
     top = tree(work, ("40000", inner, name))
     created = git(work, "commit-tree", top, "-m", "evil")
@@ -196,8 +196,8 @@ def test_nothing_is_written_through_a_link(work, commit, fetch, tmp_path):
     commit(a="1")
     outside = tmp_path / "outside"
     outside.mkdir()
-    blob = git(work, "hash-object", "-w", "--stdin", given=b"evil")
-    link = git(work, "hash-object", "-w", "--stdin", given=b"d")
+    blob = git(work, "hash-object", "-w", "--stdin", stdin=b"evil")
+    link = git(work, "hash-object", "-w", "--stdin", stdin=b"d")
     inner = tree(work, ("100644", blob, b"evil"))
     top = tree(work, ("120000", link, b"x"), ("40000", inner, b"x"), ("40000", inner, b"d"))
     created = git(work, "commit-tree", top, "-m", "evil")

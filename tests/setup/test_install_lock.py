@@ -184,13 +184,13 @@ def test_what_one_that_was_killed_put_aside_is_back_with_the_next(home, source):
     assert names(home) == ["demo"]
 
 
-@pytest.mark.parametrize("what", ["new", "gone"])
-def test_what_no_one_needs_any_more_is_removed_with_the_next(home, what):
+@pytest.mark.parametrize("kind", ["new", "gone"])
+def test_what_no_one_needs_any_more_is_removed_with_the_next(home, kind):
     for name in ("demo", "demo.x", "dem"):
-        os.mkdir(hidden_beside(str(home / name), what))
+        os.mkdir(hidden_beside(str(home / name), kind))
     messages = []
     with exclusive_change(str(home / "demo"), messages.append):
         pass
     assert messages == ["a change of demo was interrupted; its files were removed"]
-    assert [name.split(f".{what}")[0] for name in names(home)] == [".dem", ".demo.x", "demo"]
+    assert [name.split(f".{kind}")[0] for name in names(home)] == [".dem", ".demo.x", "demo"]
     assert names(home / "demo") == ["old"]

@@ -140,20 +140,20 @@ def test_4_1_servers_that_lead_out_are_invalid_and_skills_are_served(tmp_path, c
     assert "mcp-invalid" in codes(loaded.plugins["demo"])
 
 
-@pytest.mark.parametrize("what", ["folder", "file"])
+@pytest.mark.parametrize("kind", ["folder", "file"])
 def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_are_served(
-    tmp_path, catalog, write, write_skill, what
+    tmp_path, catalog, write, write_skill, kind
 ):
     folder = write()
     stranger = write_skill(tmp_path / "outside", "stranger")
-    if what == "folder":
+    if kind == "folder":
         (folder / "skills" / "stranger").symlink_to(stranger)
     else:
         (folder / "skills" / "stranger").mkdir()
         (folder / "skills" / "stranger" / "SKILL.md").symlink_to(stranger / "SKILL.md")
     loaded = catalog()
     assert list(loaded.skills) == ["use-demo"]
-    code = "source-link-outside" if what == "folder" else "skill-unreadable"
+    code = "source-link-outside" if kind == "folder" else "skill-unreadable"
     (problem,) = [item for item in loaded.diagnostics if item.code == code]
     assert "outside" in problem.message
 

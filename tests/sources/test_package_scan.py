@@ -57,8 +57,8 @@ def editable(install, site, write, tmp_path):
 
 def look(site, before=None, dirty=None, *, used=True, limits=None):
     findings = scan_distributions([str(site)]).findings
-    known = {(before.installed.path, before.installed.name): before} if before else {}
-    scan = scan_packages(findings, limits or Limits(), lambda _: used, known, dirty)
+    earlier = {(before.installed.path, before.installed.name): before} if before else {}
+    scan = scan_packages(findings, limits or Limits(), lambda _: used, earlier, dirty)
     (package,) = scan.values()
     return package
 

@@ -260,7 +260,7 @@ def test_a_link_to_itself_is_reported_as_that(tmp_path, scan):
 def test_skills_inside_a_skill_are_reported_once_with_the_folder_to_name(
     tmp_path, scan, write_skill, inner, message
 ):
-    what, holder = message
+    start, holder = message
     outer = write_skill(tmp_path, "a")
     for name in inner:
         write_skill(outer, name)
@@ -268,7 +268,7 @@ def test_skills_inside_a_skill_are_reported_once_with_the_folder_to_name(
     (problem,) = findings["a"].problems
     assert list(findings) == ["a"]
     assert problem.code == "skill-inside-skill"
-    assert problem.message.startswith(what)
+    assert problem.message.startswith(start)
     assert str(tmp_path / holder) in problem.fix
     assert len(scan(tmp_path / holder).findings) == len(inner)
 
@@ -458,7 +458,7 @@ TEXTS = {"good": GOOD.format("a"), "other": GOOD.format("b"), "broken": "---\nna
 
 def take(root: Path, step) -> set[str]:
     """Change the tree, and return the paths that an honest watcher would tell of."""
-    kind, name, more = step
+    kind, name, detail = step
     path = root / name
     dirty = {str(path)}
     try:
@@ -467,19 +467,19 @@ def take(root: Path, step) -> set[str]:
             top = next((part for part in reversed(path.parents) if not part.exists()), path)
             is_new = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
-            written = write(path / "SKILL.md", TEXTS[more])
+            written = write(path / "SKILL.md", TEXTS[detail])
             dirty = {str(top) if is_new else written}
         elif kind == "write":
-            dirty.add(write(path, TEXTS[more]))
+            dirty.add(write(path, TEXTS[detail]))
         elif kind == "folder":
             path.mkdir()
         elif kind == "fifo":
             os.mkfifo(path)
         elif kind == "link":
-            path.symlink_to(os.path.relpath(root / more, path.parent))
+            path.symlink_to(os.path.relpath(root / detail, path.parent))
         elif kind == "move":
-            path.rename(root / more)
-            dirty.add(str(root / more))
+            path.rename(root / detail)
+            dirty.add(str(root / detail))
         elif path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -523,8 +523,8 @@ class More(BaseModel):
 TAKING_TEXT = taking(str)
 
 
-def extended(more, fn=TAKING_TEXT, **options):
-    return ArgumentModel(fn, signature_of(fn).parameters, {}, added_model=more, **options)
+def extended(added, fn=TAKING_TEXT, **options):
+    return ArgumentModel(fn, signature_of(fn).parameters, {}, added_model=added, **options)
 
 
 def test_an_added_model_adds_its_fields_under_the_names_they_are_sent_by():
@@ -594,13 +594,13 @@ class Called(BaseModel):
     x: int = Field(alias="y")
 
 
-@pytest.mark.parametrize("more", [Sent, Called])
-def test_neither_the_alias_nor_the_name_of_an_added_field_may_be_a_parameters(more):
+@pytest.mark.parametrize("added", [Sent, Called])
+def test_neither_the_alias_nor_the_name_of_an_added_field_may_be_a_parameters(added):
     with pytest.raises(DefinitionError, match="the function both have x"):
-        extended(more)
+        extended(added)
     for names in [{"hidden": ["x"]}, {"reserved": ["x"]}]:
         with pytest.raises(DefinitionError, match="the function both have x"):
-            extended(more, lambda: None, **names)
+            extended(added, lambda: None, **names)
 
 
 def other_stop():

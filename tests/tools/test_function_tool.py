@@ -136,10 +136,10 @@ def test_a_timeout_that_cannot_be_kept_is_refused(timeout):
         FunctionTool(forecast, timeout=timeout)
 
 
-@pytest.mark.parametrize("thing", [int, Search, "forecast"])
-def test_a_tool_is_made_of_functions_only(thing):
+@pytest.mark.parametrize("value", [int, Search, "forecast"])
+def test_a_tool_is_made_of_functions_only(value):
     with pytest.raises(DefinitionError, match="a tool needs a function"):
-        FunctionTool(thing)
+        FunctionTool(value)
 
 
 def test_arguments_are_coerced_and_defaults_filled_in():
@@ -195,8 +195,8 @@ def test_what_a_partial_binds_is_a_preset():
 
 
 def test_positional_only_parameters_can_be_called_by_name():
-    def fn(a: int, b: int = 2, /, c: int = 3, *rest, **more):
-        return a, b, c, rest, more
+    def fn(a: int, b: int = 2, /, c: int = 3, *rest, **others):
+        return a, b, c, rest, others
 
     assert call(FunctionTool(fn), a=1, c=5) == (1, 2, 5, (), {})
 
@@ -630,10 +630,10 @@ def test_the_annotations_still_coerce_what_written_parameters_let_through():
 
 
 def test_written_parameters_are_never_changed_and_changing_them_changes_nothing():
-    given = deepcopy(WRITTEN)
-    function_tool = FunctionTool(forecast, parameters=given, presets={"key": "k"})
-    assert given == WRITTEN
-    given["properties"]["city"]["type"] = "integer"
+    parameters = deepcopy(WRITTEN)
+    function_tool = FunctionTool(forecast, parameters=parameters, presets={"key": "k"})
+    assert parameters == WRITTEN
+    parameters["properties"]["city"]["type"] = "integer"
     function_tool.parameters["properties"]["city"]["type"] = "integer"
     assert call(function_tool, city="Oslo") == ("Oslo", 3, "k")
 
@@ -726,13 +726,13 @@ def test_an_added_field_may_be_named_like_a_variadic_parameter_that_is_not_shown
         set_extended_model(shown, model)
 
 
-def takes_level(level, **more): ...
+def takes_level(level, **others): ...
 
 
-def takes_unit(unit, **more): ...
+def takes_unit(unit, **others): ...
 
 
-def takes_scale(scale, **more): ...
+def takes_scale(scale, **others): ...
 
 
 @pytest.mark.parametrize(
@@ -922,7 +922,7 @@ def test_open_parameters_are_those_without_a_value_that_holds_for_every_call():
 
 
 def test_only_a_function_with_keywords_takes_further_arguments():
-    assert FunctionTool(lambda **more: more, name="further").takes_kwargs
+    assert FunctionTool(lambda **others: others, name="further").takes_kwargs
     assert not FunctionTool(lambda *places: places, name="places").takes_kwargs
     assert not FunctionTool(found).takes_kwargs
 
@@ -935,7 +935,7 @@ def test_a_tool_knows_what_its_function_takes_by_itself():
         return ""
 
     class More(BaseModel):
-        more: str = ""
+        extra: str = ""
 
     assert [FunctionTool(it).takes_context for it in (plain, reported)] == [False, True]
     handed = FunctionTool(plain).with_call_values(

@@ -41,7 +41,7 @@ class Search:
     def method(self, query: str):
         """Ask."""
 
-    def loose(self, query: str, **more: int): ...
+    def loose(self, query: str, **others: int): ...
 
 
 def test_parameters_come_in_order_without_the_variadic_ones():

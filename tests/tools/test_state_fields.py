@@ -35,7 +35,7 @@ def taking(annotation, *default):
     return fn
 
 
-def forecast(city: str, key: str, days: int = 3, **more): ...
+def forecast(city: str, key: str, days: int = 3, **others): ...
 
 
 def test_state_fields_are_parameters_in_the_order_they_were_named_each_once():
@@ -168,9 +168,9 @@ def test_a_type_that_pydantic_cannot_judge_is_not_judged():
 
 
 def test_a_value_is_copied_so_that_no_one_shares_it():
-    given = [1]
-    (value,) = bound(taking(list), {"key": given}).values()
-    given.append(2)
+    numbers = [1]
+    (value,) = bound(taking(list), {"key": numbers}).values()
+    numbers.append(2)
     assert value == [1]
 
 

@@ -103,15 +103,15 @@ class Agreeable:
         return "yes"
 
 
-@pytest.mark.parametrize("thing", [Proxy, Agreeable])
-def test_a_thing_with_odd_attributes_is_no_tool(thing):
-    assert options_of(thing()) is None
+@pytest.mark.parametrize("value", [Proxy, Agreeable])
+def test_a_thing_with_odd_attributes_is_no_tool(value):
+    assert options_of(value()) is None
 
 
-@pytest.mark.parametrize("thing", [int, "forecast", len, [].append])
-def test_what_cannot_be_marked_is_refused(thing):
+@pytest.mark.parametrize("value", [int, "forecast", len, [].append])
+def test_what_cannot_be_marked_is_refused(value):
     with pytest.raises(DefinitionError):
-        tool(thing)
+        tool(value)
 
 
 def test_a_bad_name_is_no_error_yet_so_that_the_module_can_be_imported():
@@ -182,7 +182,7 @@ def test_a_function_without_parameters_has_no_state():
 
 def test_a_state_name_may_go_into_the_further_arguments():
     @tool(state=["key"])
-    def add(**more): ...
+    def add(**others): ...
 
     assert options_of(add)["state"] == ("key",)
 

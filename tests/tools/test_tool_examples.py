@@ -57,16 +57,16 @@ def test_examples_of_another_tool_can_be_given_again():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     ["city", {"city": "Oslo"}, ["Oslo"], 5, [{"city": object()}], [{"city": math.nan}]],
 )
-def test_what_no_model_could_send_costs_the_tool(given):
-    marked = tool(examples=given)(lambda city: city)  # not judged by the decorator
+def test_what_no_model_could_send_costs_the_tool(value):
+    marked = tool(examples=value)(lambda city: city)  # not judged by the decorator
     with pytest.raises(DefinitionError, match="examples"):
         FunctionTool(marked, name="forecast")
 
     class Odd(Search):
-        examples = given
+        examples = value
 
     with pytest.raises(DefinitionError, match="examples"):
         as_tool(Odd())

@@ -27,12 +27,12 @@ HOSTILE = (
 _SHOWN = 5
 
 
-def main(wanted: list[str]) -> int:
+def main(names: list[str]) -> int:
     """Run the trials; return the number of those with faults, 1 at most."""
     scale = float(os.environ.get("SATCHEL_TORTURE", "1"))
     rows, faults = [], []
     for trial in TRIALS:
-        if wanted and not any(part in trial.name for part in wanted):
+        if names and not any(part in trial.name for part in names):
             continue
         if trial.program and not shutil.which(trial.program):
             print(f"left out: {trial.name} (no {trial.program})")
@@ -47,7 +47,7 @@ def main(wanted: list[str]) -> int:
         )
         faults += [f"{trial.name}: {fault}" for fault in tally.faults[:_SHOWN]]
         print(".", end="", flush=True)
-    if not wanted or "hostile" in wanted:
+    if not names or "hostile" in names:
         rows.append(_hostile())
         faults += ["hostile: see above"] * rows[-1][2]
     print()

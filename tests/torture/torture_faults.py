@@ -143,7 +143,7 @@ def scan_faults(count: int, folder: Path) -> Tally:
         for code in ERRORS:
             for number in range(count):
                 with _failing(code, number) as calls:
-                    for what, use in (("cold", load), ("hot", app.refresh)):
+                    for how, use in (("cold", load), ("hot", app.refresh)):
                         try:
                             created = use()
                             if isinstance(created, Satchel):
@@ -151,7 +151,7 @@ def scan_faults(count: int, folder: Path) -> Tally:
                         except Exception as problem:
                             name = errno.errorcode[code]
                             tally.expect(
-                                False, f"{what}, {name} at call {number}: {problem!r}"[:300]
+                                False, f"{how}, {name} at call {number}: {problem!r}"[:300]
                             )
                 app.refresh()
                 differs = set(_names(app)) ^ set(expected)

@@ -178,9 +178,9 @@ def growth(count: int, folder: Path) -> Tally:
                 before, resident = _census(), _resident()
             tally.done += 1
         after = _census()
-        for what, most in (("modules", 0), ("threads", 0), ("handles", 0), ("objects", 2_000)):
-            grown = after[what] - before[what]
-            tally.expect(grown <= most, f"{grown} more {what} after {count - warm} reloads")
+        for unit, most in (("modules", 0), ("threads", 0), ("handles", 0), ("objects", 2_000)):
+            grown = after[unit] - before[unit]
+            tally.expect(grown <= most, f"{grown} more {unit} after {count - warm} reloads")
         slope = (_resident() - resident) / max(count - warm, 1)
         blocks = (after["blocks"] - before["blocks"]) / max(count - warm, 1)
         is_long = count >= 3 * WARM_RELOADS  # before that, one page of memory is a slope

@@ -223,60 +223,6 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     assert "leads out" in plugin(tmp_path).problem
 
 
-@pytest.mark.parametrize(
-    ("table", "is_fetched"),
-    [
-        ("command = 'uvx'\nargs = ['mcp-server-time']", True),
-        ("command = 'npx'\nargs = ['-y', '@acme/server@1.0', '--port=80']", True),
-        ("command = 'npx'\nargs = ['mcp-remote', 'https://x.example/mcp?a=%20', '-v']", True),
-        ("command = 'npx'\nargs = ['-p=acme', '--', 'serve', '--header', 'X-Key: a1']", True),
-        ("command = 'uvx'\nargs = ['--from=tool[all]==2.*', '--python', '3.12', 'x']", True),
-        ("command = 'uvx'\nargs = ['serve']\ncwd = '.'", True),
-        ("command = 'uvx'\nargs = ['serve']\ncwd = 'sub'", False),
-        ("command = 'npx'\nargs = ['-c', 'sh sub/run.sh']", False),
-        ("command = 'npx'\nargs = ['-c', 'ls|sh']", False),
-        ("command = 'npx'\nargs = ['--workspaces', 'serve']", False),
-        ("command = 'npx'\nargs = ['-p', 'acme', 'sh', '-c', 'make']", False),
-        ("command = 'npx'\nargs = ['serve', 'sh sub/run.sh']", False),
-        ("command = 'npx'\nargs = ['serve', 'sh s*b/run.sh']", False),
-        ("command = 'npx'\nargs = ['serve', '-qcsub']", False),
-        ("command = 'npx'\nargs = ['serve', 'sub/run']", False),
-        ("command = 'npx'\nargs = ['serve', '--url=https://x/$(sh)']", False),
-        ("command = 'npx'\nargs = ['serve', '/proc/self/cwd/sub']", False),
-        ("command = 'uvx'\nargs = ['-chere.txt', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--from', 'file:///%63/sub', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--from', '/proc/self/cwd/sub', 'serve']", False),
-        ("command = 'uvx'\nargs = ['serve', 'file://%73ub']", False),
-        ("command = 'uvx'\nargs = ['python', '-m', 'unittest']", False),
-        ("command = 'uvx'\nargs = ['serve', '-m', 'sub.run']", False),
-        ("command = 'npx'\nargs = ['node', 'sub/native']", False),
-        ("command = 'uvx'\nargs = ['serve', '-m', 'fast']", False),
-        ("command = 'uvx'\nargs = ['serve', 1]", True),
-        ("command = 'uvx'\nargs = ['--quiet']", False),
-        ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--with=here.txt', 'serve']", False),
-        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", False),
-        ("command = 'uvx'\nargs = ['${NAME:-x}']", False),
-        ("command = 'uvx'\nargs = ['serve']\nenv = { A = 'b' }", False),
-        ("command = './uvx'\nargs = ['serve']", False),
-        ("command = 'python3'\nargs = ['-m', 'serve']", False),
-    ],
-)
-def test_a_server_that_is_fetched_by_name_does_not_count_the_files_of_the_project(
-    folder, table, is_fetched
-):
-    (folder / "my tool").mkdir()
-    (folder / "sub").mkdir()
-    (folder / "sub/run.sh").write_text("")
-    (folder / "sub/native.node").write_text("")
-    (folder / "fast.cpython-313-x86_64-linux-gnu.so").write_text("")
-    (folder / "here.txt").write_text("serve")
-    text = f"[mcp.box]\n{table}\n"
-    before = settings(folder, text)
-    (folder / "new.py").write_text("")
-    assert (settings(folder, text).digest == before.digest) is is_fetched
-
-
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
     servers = {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}
     (folder / ".mcp.json").write_text(json.dumps(servers))
@@ -292,39 +238,27 @@ def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
     assert read().digest == before.digest
 
 
-def test_what_npx_would_run_in_a_project_counts(folder):
-    text = "[mcp.box]\ncommand = 'npx'\nargs = ['serve']\n"
-    before = settings(folder, text)
-    (folder / ".npmrc").write_text("registry=https://registry.example.org")
-    assert settings(folder, text).digest != before.digest
-
-
 @pytest.mark.parametrize(
-    ("table", "is_problem"),
+    ("table", "counts"),
     [
-        ("command = 'npx'\nargs = ['-y', 'serve', '.']\nenv = { KEY = 'k' }", False),
-        ("command = 'npx'\nargs = ['-y', '--loglevel', 'silent', 'serve']", True),
-        ("command = 'npx'\nargs = ['-y', 'serve']\ncwd = 'sub'", True),
-        ("command = 'sh'\nargs = ['-c', 'exec npx -y serve']", True),
-        ("command = 'pnpm'\nargs = ['dlx', 'serve']", True),
-        ("command = '/usr/bin/bunx'\nargs = ['serve']", True),
-        ("command = 'python3'\nargs = ['serve.py']", False),
+        ("command = 'uvx'\nargs = ['mcp-server-time']", False),
+        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", True),
     ],
 )
-@pytest.mark.parametrize("name", ["package.json", "node_modules"])
-def test_a_program_of_a_folder_above_the_project_is_a_problem(
-    folder, monkeypatch, name, table, is_problem
-):
+def test_the_files_of_a_project_do_not_count_for_a_server_that_is_fetched(folder, table, counts):
     text = f"[mcp.box]\n{table}\n"
+    before = settings(folder, text)
+    (folder / "new.py").write_text("")
+    assert (settings(folder, text).digest != before.digest) is counts
+
+
+def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
+    text = "[mcp.box]\ncommand = 'pnpm'\nargs = ['dlx', 'serve']\n"
     (folder / "sub").mkdir()
-    (folder / "sub/x").write_text("")
     assert not settings(folder / "sub", text).problem
-    (folder / name).mkdir()
-    assert (f"may run programs of {folder / name}" in settings(folder / "sub", text).problem) is (
-        is_problem
-    )
-    monkeypatch.setenv("HOME", str(folder))  # the user's own files
-    assert not settings(folder / "sub", text).problem
+    (folder / "package.json").write_text("{}")
+    problem = settings(folder / "sub", text).problem
+    assert f"may run programs of {folder / 'package.json'}" in problem
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,17 @@ def outline(command="", args=(), url=""):
         ("docker login X", "docker *** ***"),
         ("deno run -A npm:@a/b", "deno run -A npm:@a/b"),
         ("python -m acme.server X", "python -m acme.server ***"),
+        ("python3 -u -I -m acme.server X", "python3 -u -I -m acme.server ***"),
+        ("python -u X", "python -u ***"),
+        ("uv --directory X run server.py X", "uv --directory *** run server.py ***"),
+        ("uv run --project X server.py", "uv run --project *** server.py"),
+        ("uv --directory X", "uv --directory ***"),
+        ("uv X run server.py", "uv *** *** server.py"),
+        ("npx --loglevel silent @a/b X", "npx --loglevel *** @a/b ***"),
+        ("cmd /c npx -y @a/b X", "cmd /c npx -y @a/b ***"),
+        ("cmd /c X npx", "cmd *** *** ***"),
+        ("env A=X B=X npx @a/b X", "env *** *** npx @a/b ***"),
+        ("env -u X npx", "env -u *** ***"),
         ("node /srv/my-app/x.mjs X", "node /srv/my-app/x.mjs ***"),
         ("tool --port=80 --key ${KEY}", "tool --port=*** --key ${KEY}"),
         ("mcp-proxy https://u:X@h.x:80/s/X?k=X", "mcp-proxy https://h.x:80/***"),
@@ -65,7 +76,15 @@ SECRETS = [
 
 @pytest.mark.parametrize("args", SECRETS)
 @pytest.mark.parametrize(
-    ("command", "first"), [("tool", ()), ("npx", ("pkg",)), ("docker", ("run", "image"))]
+    ("command", "first"),
+    [
+        ("tool", ()),
+        ("npx", ("pkg",)),
+        ("docker", ("run", "image")),
+        ("cmd", ("/c", "npx", "pkg")),
+        ("env", ("A=b", "uv", "--directory", "d", "run", "x.py")),
+        ("python", ("-u", "-m", "x")),
+    ],
 )
 def test_no_value_is_shown(command, first, args):
     assert "X" not in outline(command, [*first, *args]).replace("X-Foo", "")

@@ -72,8 +72,8 @@ def make_bench(folders):
     def make(**options) -> Workbench:
         app = Satchel(skills=["skills"], plugins=["plugins"])
         apps.append(app)
-        given = {"skills": ("skills",), "source_options": ("--skills", "skills"), **options}
-        return Workbench(app, DevOptions(**given))
+        all_options = {"skills": ("skills",), "source_options": ("--skills", "skills"), **options}
+        return Workbench(app, DevOptions(**all_options))
 
     yield make
     for app in apps:

@@ -64,8 +64,10 @@ def load(finding):
         read = read or supply()
 
         def configured(of):
-            given = {item.key: item.default for item in of.config} | values
-            return Configuration(plugin="demo", path="/c/demo.env", values=given, fields=of.config)
+            all_values = {item.key: item.default for item in of.config} | values
+            return Configuration(
+                plugin="demo", path="/c/demo.env", values=all_values, fields=of.config
+            )
 
         return load_worker(read, finding, configured, processes)
 
@@ -139,10 +141,10 @@ def test_a_process_whose_code_declares_fields_is_started_with_their_values(load)
 
 
 def test_a_field_that_is_known_does_not_start_it_again(load):
-    known = (ConfigField(name="LEVEL", default="low"),)
+    config = (ConfigField(name="LEVEL", default="low"),)
     declared = {"name": "LEVEL", "default": "high", "options": ()}
     processes = Processes(ABOUT | {"fields": [declared]})
-    load(processes, supply(config=known))
+    load(processes, supply(config=config))
     assert processes.started == [{"level": "low"}]
 
 

@@ -132,10 +132,10 @@ def ended(process, within=ENOUGH):
         os.close(handle)
 
 
-def until(app, what):
+def until(app, name):
     """Look again until something is true."""
     end = time.monotonic() + ENOUGH
-    while not what():
+    while not name():
         assert time.monotonic() < end, codes(app)
         app.refresh()
 
@@ -167,8 +167,8 @@ def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
             other.groups,
             other.path,
         )
-        for what in ("parameters", "output", "annotations", "examples", "timeout", "idempotent"):
-            assert getattr(one.tool, what) == getattr(other.tool, what)
+        for part in ("parameters", "output", "annotations", "examples", "timeout", "idempotent"):
+            assert getattr(one.tool, part) == getattr(other.tool, part)
         assert one.version == other.version
     assert apart.session().prompt() == here.session().prompt()
     for dialect in ("openai", "mcp", "anthropic"):
@@ -215,8 +215,8 @@ def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried
     value, process = called(app, "key").structured
     assert value == "s3cret-value"
     assert "api_key" not in str(app.session().schemas())
-    for what in ("cmdline", "environ"):
-        assert b"s3cret" not in Path(f"/proc/{process}/{what}").read_bytes()
+    for name in ("cmdline", "environ"):
+        assert b"s3cret" not in Path(f"/proc/{process}/{name}").read_bytes()
     assert "s3cret" not in repr(app.catalog.plugins["demo"])
 
 
@@ -563,8 +563,8 @@ def test_all_that_its_tools_answer_is_what_they_would_answer_in_this_process(plu
     items, state = asyncio.run(reported(apart))
     plugin(MANY, MANIFEST.replace("process", "none"))
     expected, expected_state = asyncio.run(reported(carried()))
-    for mine, its in zip(items, expected, strict=True):
-        assert mine == its
+    for mine, own in zip(items, expected, strict=True):
+        assert mine == own
     assert state == expected_state == {"seen": [1, 1]}
     assert called(apart, "fails").error_code == "tool_failed"
     assert process.outage is None
@@ -623,8 +623,8 @@ def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
     assert codes(apart) == []
     *mine, tool = asyncio.run(run(apart))
     plugin(tools, manifest, **files)
-    *its, same = asyncio.run(run(carried()))
-    assert mine == its
+    *own, same = asyncio.run(run(carried()))
+    assert mine == own
     assert tool.version == same.version
     encoded, expected = contract_json(tool.contract), contract_json(same.contract)
     expected["config"][0]["normalized"] = False  # its normalizer stays in the process
@@ -995,9 +995,9 @@ def test_what_it_prints_and_why_a_tool_failed_stand_in_the_log_of_the_host(plugi
     called(app, "greet", name="Ada")
     result = called(app, "broken")
     messages = result.text.partition("(id ")[2].partition(")")[0]
-    wanted = ("demo: noise", f"(id {messages})", "ValueError: why")
+    parts = ("demo: noise", f"(id {messages})", "ValueError: why")
     deadline = time.monotonic() + ENOUGH
-    while not all(words in caplog.text for words in wanted):
+    while not all(words in caplog.text for words in parts):
         assert time.monotonic() < deadline, caplog.text
         time.sleep(0.02)
 

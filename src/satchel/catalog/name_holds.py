@@ -96,7 +96,7 @@ def _held_by_owner(
     return {
         id(entry): _name_taken(entry, first)
         for entry in served
-        if not _is_remote(entry)  # theirs are made unique, and pinned
+        if not _is_remote(entry)  # names of remote tools are unique, and pinned
         if first is None or (entry is not first and _order(entry) < _order(first))
     }
 

@@ -37,15 +37,15 @@ class RankedSkill:
 
 @dataclass(frozen=True, slots=True)
 class SkillChanges:
-    """What a catalog is built of if all but a few skills are those of the previous one."""
+    """A few changed skills: the next catalog keeps all others of the previous one."""
 
     names: Mapping[SkillUnit, str]
-    """The names that the skills had which changed or are gone."""
+    """The former names of the skills that changed or are gone."""
     keeps_plugins: bool
     """Whether all plugins are the same as well."""
 
     def before(self, previous: Catalog) -> list[SkillEntry]:
-        """Return the entries of the previous catalog of the skills that changed or are gone."""
+        """Return the former entries of the skills that changed or are gone."""
         same_name = previous.skills_named(frozenset(self.names.values()))
         entries = [it for it in same_name if (it.scope, it.source, it.unit) in self.names]
         if len(entries) < len(self.names):
@@ -109,7 +109,7 @@ def skill_unit(finding: SkillFinding) -> SkillUnit:
 def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:
     """Return the entry of a found skill, without the groups that list it; `old` if unchanged.
 
-    A new entry gets the generation `number`, which needs no second copy if it stays.
+    A new entry gets the generation `number` at once, so that it need not be copied for that.
     """
     finding = ranked.finding
     if old is not None and old.finding is finding and old.rank == ranked.rank:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")
+_ENV_FILE = "a .env file, which may hold secrets; read it yourself, because a command may run it"
 _NO_TEXT = "empty, no text, or larger than 1 MiB"
 
 
@@ -133,8 +134,7 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; one that is no text has its digest."""
     lines: list[str] = []
     for path, file in _files(units).values():
-        why = "a .env file" if is_secret_file(path.split(": ")[-1]) else _NO_TEXT
-        missing = f"(not shown: it is {why}; its digest is {file.digest[:12]})"
+        missing = f"(not shown: it is {_why_hidden(path)}; its digest is {file.digest[:12]})"
         text = lines_of(file.text) or [missing]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [spell_hidden(line) for line in lines]
@@ -159,4 +159,10 @@ def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> li
     for verb, file in (("was", before), ("is", after)):
         if file is not None and not (file.text and changes):
             lines.append(f"(not shown as text: its digest {verb} {file.digest[:12]})")
+    if (why := _why_hidden(path)) != _NO_TEXT:
+        lines.append(f"(it is {why})")
     return lines
+
+
+def _why_hidden(path: str) -> str:
+    return _ENV_FILE if is_secret_file(path.rsplit(": ", maxsplit=1)[-1]) else _NO_TEXT

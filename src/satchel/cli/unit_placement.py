@@ -9,7 +9,7 @@ from satchel.cli.installer import Installer, print_installed
 from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
 from satchel.errors import SatchelError
-from satchel.setup.artefact_signatures import recorded
+from satchel.setup.artefact_signatures import recorded, time_of
 from satchel.setup.folder_placement import placed, staged_copy
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.source_fetch import FetchedSource
@@ -49,6 +49,7 @@ def place_unit(
             version=source.version,
             digest=digest,
             signer=recorded(source.signers),
+            signed=time_of(source.signers),
         )
     )
 

@@ -19,36 +19,36 @@ class Timed(Protocol):
 
 
 class CallClock:
-    """Ends what is still timed at its limit."""
+    """Ends each function that reaches its time limit."""
 
     def __init__(self) -> None:
         self._limits: dict[Timed, float] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._next_look = inf
+        self._next_check = inf
 
     def start(self, timed: Timed, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
         """Time something until it is stopped, or until it has taken that long."""
         self._limits[timed] = limit = loop.time() + seconds
-        if limit < self._next_look:
+        if limit < self._next_check:
             if self._timer is not None:
                 self._timer.cancel()
-            self._look_at(limit, loop)
+            self._check_at(limit, loop)
 
     def stop(self, timed: Timed) -> float:
         """Stop timing something, and return when it would have ended, by the clock of the loop."""
         return self._limits.pop(timed, 0.0)
 
-    def _look_at(self, when: float, loop: asyncio.AbstractEventLoop) -> None:
-        self._next_look, self._timer = when, loop.call_at(when, self._look, loop)
+    def _check_at(self, when: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._next_check, self._timer = when, loop.call_at(when, self._check, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._next_look, self._timer = inf, None
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._next_check, self._timer = inf, None
         now = loop.time()
         for timed in [timed for timed, limit in self._limits.items() if limit <= now]:
             del self._limits[timed]
             timed.time_out()
         if self._limits:
-            self._look_at(min(self._limits.values()), loop)
+            self._check_at(min(self._limits.values()), loop)
 
 
 def clock_of(loop: asyncio.AbstractEventLoop) -> CallClock:

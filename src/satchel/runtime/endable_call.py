@@ -48,8 +48,8 @@ class Abandoned(BaseException):
 class EndableCall(Coroutine[Any, Any, None]):
     """The part of a call that ends it early; `CallTask` is the rest.
 
-    It is the coroutine of its task, and can be dropped: it then ends at its next step, whatever it
-    awaits. Otherwise the event loop would wait for the task when the loop closes.
+    It is the coroutine of its task. A call that ignores its cancellation is dropped: it ends at its
+    next step. Otherwise the event loop would wait for it when the loop closes.
     """
 
     call: ToolCall
@@ -61,7 +61,7 @@ class EndableCall(Coroutine[Any, Any, None]):
     _task: asyncio.Task[None] | None = None
     _work: Coroutine[Any, Any, None]
     send: Any = None
-    """The method of the coroutine itself, because every call takes some steps."""
+    """The method of `_work` itself, because it is called at each step."""
     _run: "FunctionRun | MiddlewareRun | None" = None
     _grace_timer: asyncio.TimerHandle | None = None
 
@@ -128,11 +128,11 @@ class EndableCall(Coroutine[Any, Any, None]):
         self.phase = ABANDONED
 
     def drop(self) -> None:
-        """Let it take no further step."""
+        """End the coroutine at its next step."""
         self.send = self._end
 
     def throw(self, *problem: Any) -> Any:
-        """Raise an exception in the coroutine, as a task does that is cancelled."""
+        """Raise an exception in the coroutine, as its task does when it is cancelled."""
         return self._end() if self.send == self._end else self._work.throw(*problem)
 
     def close(self) -> None:

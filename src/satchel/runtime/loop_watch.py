@@ -35,12 +35,12 @@ class LoopWatch(threading.Thread):
         self._is_alive_sign = threading.Event()
         self._has_calls = False
         self.was_used = True
-        """Whether a call started since the last look; calls set it."""
+        """Whether a call started since the last check; calls set it."""
 
     def run(self) -> None:
         """Watch until no call has started for a while."""
         unused = 0
-        while self._look():
+        while self._check():
             unused = 0 if self.was_used else unused + 1
             self.was_used = False
             if unused > _LINGER:
@@ -50,7 +50,7 @@ class LoopWatch(threading.Thread):
         if (loop := self._loop()) is not None:
             delattr(loop, _ATTRIBUTE)
 
-    def _look(self) -> bool:
+    def _check(self) -> bool:
         """Wait one interval for a sign of life; return whether the loop still runs."""
         loop = self._loop()
         if loop is None or not loop.is_running():

@@ -22,7 +22,7 @@ HIDDEN = "_context"
 class BuiltinContext:
     """One conversation, and the view that its model saw when it made the call."""
 
-    conversation: SessionState
+    session_state: SessionState
     shared_view: SharedView
 
     @property
@@ -38,12 +38,12 @@ class BuiltinContext:
     def how_to_use(self, groups: tuple[str, ...]) -> str:
         """Return what the model must do to use an entry of these groups, none of them active."""
         entries = [self.catalog.groups[name] for name in groups if name in self.catalog.groups]
-        if any(map(self.conversation.activation.is_active, entries)):
+        if any(map(self.session_state.activation.is_active, entries)):
             return "which is active from the next step on. Try again then."
         usable = [group for group in entries if group.is_available]
         if entries and not usable:
             return f"which is unavailable: {unavailable_reason(entries[0])}. Tell the user."
-        if not self.conversation.options.meta_tool:
+        if not self.session_state.options.meta_tool:
             return "which is not active. Ask the user to activate it."
         group = usable[0].name if usable else groups[0]
         hint = f"Call {META_TOOL} with {group!r} and every group to keep set to true."
@@ -51,7 +51,7 @@ class BuiltinContext:
 
     def how_to_use_tool(self, entry: ToolEntry, *, alone: bool = True) -> str:
         """Return the same for a tool; `alone` if the model may also activate it without a group."""
-        if entry.name in self.conversation.activation.tools:
+        if entry.name in self.session_state.activation.tools:
             return "but it is active alone from the next step on. Try again then."
         hint = self.how_to_use(entry.groups)
         if not alone or META_TOOL not in hint:

@@ -35,13 +35,13 @@ def prepare_tool(
 
 
 def with_permissions(
-    prepared: PreparedTool, conversation: SessionState, shared_view: SharedView
+    prepared: PreparedTool, session_state: SessionState, shared_view: SharedView
 ) -> PreparedTool:
     """Return a tool that the loaded skills must allow."""
     from satchel.session.skill_permissions import permission_middleware  # lazy: few enforce
 
     entry = shared_view.view.by_name.get(prepared.tool.name)
-    check = permission_middleware(conversation, entry)
+    check = permission_middleware(session_state, entry)
     # Before a person is asked, and again for what other middleware made of the call.
     return replace(prepared, middleware=(check, *prepared.middleware, check))
 

@@ -50,9 +50,9 @@ class CallDispatcher:
         "resolver",
     )
 
-    def __init__(self, conversation: SessionState) -> None:
-        self._session_state, self._shared = conversation, conversation.shared
-        self.resolver = ToolResolver(conversation)
+    def __init__(self, session_state: SessionState) -> None:
+        self._session_state, self._shared = session_state, session_state.shared
+        self.resolver = ToolResolver(session_state)
         """Finds the tools of the session."""
         self._running: set[CallTask] = set()
         self.answers: AnswerMemory | None = None

@@ -1,4 +1,4 @@
-"""Replay a recorded conversation, and find what the model would see and get otherwise now."""
+"""Replay a recorded conversation, and report what the model would now see and get differently."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ async def replay(
 ) -> tuple[ReplayDifference, ...]:
     """Go through a recording with a new session, and return what is not as it was.
 
-    Steps are taken again and compared; what the host loaded or switched for them comes first.
+    Before each step, what the host loaded or switched for it is repeated. Then the step is taken
+    and compared.
     Calls of the session's own tools, such as `load_skill`, are made again. Any other call is only
     checked: whether its tool is there and takes its arguments. With `run`, these calls are made
     again too, with all their effects, and their results compared.
@@ -57,7 +58,7 @@ async def replay(
         if kind == "call":
             # The calls of one message are judged together.
             calls = [_RecordedCall.of(*item) for item in group]
-            # What was cut off was not run, and is not whole.
+            # A call that was cut off was not run, and is incomplete.
             calls = [item for item in calls if item.result.error_code != CUT_OFF]
             own_answers += "".join(_answer_text(item) for item in calls)
             differences += await _replay_calls(calls, step, run)
@@ -79,9 +80,10 @@ def _switch_as_host(
     now: Mapping[str, list[str]],
     own_answers: str,
 ) -> None:
-    """Load and switch what was since the step before, but not by the model's calls.
+    """Repeat what the host loaded and switched since the step before.
 
-    Those are made again; `own_answers` names what they switched.
+    What the model's calls switched is left out, because they are made again: `own_answers` has
+    the texts of these calls, which name it.
     """
     changes = (
         (session.load_skill, "skills", before, now),

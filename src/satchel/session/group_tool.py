@@ -80,14 +80,14 @@ class GroupTool(Tool):
 
     async def execute(self, /, **groups: bool) -> str:
         """Activate exactly the groups that are true, and return the answer for the model."""
-        conversation, catalog = self._context.conversation, self._context.catalog
+        session_state, catalog = self._context.session_state, self._context.catalog
         chosen = [name for name, state in groups.items() if state]
-        conversation.activation = conversation.activation.only(chosen, catalog.groups)
-        active = conversation.active_in(catalog)
+        session_state.activation = session_state.activation.only(chosen, catalog.groups)
+        active = session_state.active_in(catalog)
         if not active:
             return "No tool group is active; only the tools that are always available are left."
         answer = f"Active tool groups: {', '.join(group.name for group in active)}."
-        notes = conversation.notes_in_answer(active, catalog)
+        notes = session_state.notes_in_answer(active, catalog)
         return f"{answer}\n\n{notes}" if notes else answer
 
 

@@ -14,8 +14,8 @@ class LazyDispatcher:
 
     __slots__ = ("_dispatchers", "_session_state")
 
-    def __init__(self, conversation: SessionState) -> None:
-        self._session_state = conversation
+    def __init__(self, session_state: SessionState) -> None:
+        self._session_state = session_state
         self._dispatchers: dict[str, CallDispatcher] = {}
 
     def get(self) -> CallDispatcher:

@@ -31,8 +31,8 @@ class PlanValidator:
 
     __slots__ = ("_resolver", "_session_state")
 
-    def __init__(self, conversation: SessionState, resolver: ToolResolver) -> None:
-        self._session_state, self._resolver = conversation, resolver
+    def __init__(self, session_state: SessionState, resolver: ToolResolver) -> None:
+        self._session_state, self._resolver = session_state, resolver
 
     @property
     def state(self) -> dict[str, Any]:

@@ -50,10 +50,10 @@ class RenderedStep:
 
 
 def render_step(
-    shared_view: SharedView, conversation: SessionState, has_tasks: bool
+    shared_view: SharedView, session_state: SessionState, has_tasks: bool
 ) -> RenderedStep:
     """Return what the model of a session sees; sessions with equal options share it."""
-    options, style, loaded = conversation.options, conversation.skill_style, conversation.loaded
+    options, style, loaded = session_state.options, session_state.skill_style, session_state.loaded
     open_work = OpenWork(has_tasks, loaded.has_files, loaded.has_scripts)
 
     def rendered(likely: frozenset[str]) -> RenderedStep:

@@ -25,9 +25,9 @@ _MAX_BITS = 14_000
 """Python refuses to write numbers of more than 4,300 digits."""
 
 
-def dump_state(conversation: SessionState, seen: Iterable[str]) -> dict[str, Any]:
+def dump_state(session_state: SessionState, seen: Iterable[str]) -> dict[str, Any]:
     """Return the state of a session as JSON; `seen` are the tool names in the session's order."""
-    activation = conversation.activation
+    activation = session_state.activation
     return {
         "version": _VERSION,
         "groups": {"on": sorted(activation.on), "off": sorted(activation.off)},
@@ -38,16 +38,16 @@ def dump_state(conversation: SessionState, seen: Iterable[str]) -> dict[str, Any
                 "read": {**skill.read},
                 "is_restricting": skill.is_restricting,
             }
-            for skill in conversation.loaded
+            for skill in session_state.loaded
         },
         "tools": list(seen),
         "activated_tools": sorted(activation.tools),
-        "state": _to_json(conversation.state, "state"),
+        "state": _to_json(session_state.state, "state"),
     }
 
 
 def restore_state(
-    conversation: SessionState, saved: Mapping[str, Any], *, strict: bool
+    session_state: SessionState, saved: Mapping[str, Any], *, strict: bool
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
     """Restore a saved session; return diagnostics of what is missing, and the order of the tools.
 
@@ -65,18 +65,18 @@ def restore_state(
         on=frozenset(_names(groups, "on", "groups")),
         off=frozenset(_names(groups, "off", "groups")),
         tools=frozenset(_names(saved, "activated_tools", "the saved session")),
-        defers=conversation.options.defer_loading,
+        defers=session_state.options.defer_loading,
     )
     seen = tuple(dict.fromkeys(_names(saved, "tools", "the saved session")))
     state = _to_json(_mapping(saved, "state"), "state")
-    shared_view = conversation.shared.shared_view(activation, conversation.options.entries)
+    shared_view = session_state.shared.shared_view(activation, session_state.options.entries)
     catalog = shared_view.catalog
     problems = [
         _missing("group", name) for name in sorted(activation.on) if name not in catalog.groups
     ]
     skills: dict[str, LoadedSkill] = {}
     for name, fields in _mapping(saved, "skills").items():
-        skill = _restore_skill(name, fields, shared_view, conversation.shared.limits)
+        skill = _restore_skill(name, fields, shared_view, session_state.shared.limits)
         if skill is None or not skill.folder:
             problems.append(_missing("skill", name))
         if skill is not None:
@@ -86,11 +86,11 @@ def restore_state(
             "; ".join(problem.message for problem in problems),
             fix="restore them, or load the state with strict=False",
         )
-    conversation.activation = activation
-    conversation.loaded.replace_all(skills)
+    session_state.activation = activation
+    session_state.loaded.replace_all(skills)
     # In place: running calls hold a reference to it.
-    conversation.state.clear()
-    conversation.state.update(state)
+    session_state.state.clear()
+    session_state.state.update(state)
     return tuple(problems), seen
 
 

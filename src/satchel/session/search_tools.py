@@ -45,8 +45,8 @@ def search_tool(name: str) -> FunctionTool:
 
 def _tools(context: BuiltinContext, words: str) -> Iterator[str]:
     # The index also has tools that this session does not see.
-    hidden = len(context.conversation.shared.catalog.tools) - len(context.catalog.tools)
-    for hit in context.conversation.shared.search(words, "tool", _MAX_HITS + max(hidden, 0)):
+    hidden = len(context.session_state.shared.catalog.tools) - len(context.catalog.tools)
+    for hit in context.session_state.shared.search(words, "tool", _MAX_HITS + max(hidden, 0)):
         entry = context.catalog.tools.get(hit.name)
         if entry is None:  # not in the catalog that the model saw
             continue
@@ -60,17 +60,17 @@ def _tools(context: BuiltinContext, words: str) -> Iterator[str]:
 def _skills(context: BuiltinContext, words: str) -> Iterator[str]:
     shown = {skill.name for skill in context.view.model_skills}
     # The index also has skills that are hidden from the model.
-    hidden = len(context.conversation.shared.catalog.skills) - len(context.catalog.skills)
+    hidden = len(context.session_state.shared.catalog.skills) - len(context.catalog.skills)
     hidden = max(hidden, 0) + sum(not item.is_for_model for item in context.catalog.skills.values())
-    for hit in context.conversation.shared.search(words, "skill", _MAX_HITS + hidden):
+    for hit in context.session_state.shared.search(words, "skill", _MAX_HITS + hidden):
         entry = context.catalog.skills.get(hit.name)
         if entry is None or not entry.is_for_model:
             continue
-        if not entry.access.has_folder and not context.conversation.options.skill_tools:
+        if not entry.access.has_folder and not context.session_state.options.skill_tools:
             continue
         if entry.name not in shown:
             hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use(entry.groups)}"
-        elif context.conversation.options.skill_tools:
+        elif context.session_state.options.skill_tools:
             hint = f"call load_skill with name {entry.name!r}."
         else:
             hint = f"read {entry.path}/SKILL.md."

@@ -157,13 +157,13 @@ class SessionState:
             from satchel.session.skill_permissions import allowed_remark  # lazy: few enforce
 
             remarks = [*remarks, allowed_remark(manifest.allowed_tools)]
-        is_anywhere = skill.access.has_folder or skill.access.origin
+        shows_path = skill.access.has_folder or skill.access.origin
 
         def render(body: str, *hint: str) -> str:
             content = render_content(
                 name,
                 body,
-                entry.path if is_anywhere else "",
+                entry.path if shows_path else "",
                 skill.resources,
                 remarks=[*hint, *remarks],
                 has_reader=self.options.skill_tools and bool(skill.resources),

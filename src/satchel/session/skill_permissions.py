@@ -31,11 +31,11 @@ _HINT = (
 )
 
 
-def permission_middleware(conversation: SessionState, entry: ToolEntry | None) -> Middleware:
+def permission_middleware(session_state: SessionState, entry: ToolEntry | None) -> Middleware:
     """Return middleware for one tool; `entry` is `None` for one of the session's own."""
 
     async def middleware(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        if message := _refusal(conversation, entry, call):
+        if message := _refusal(session_state, entry, call):
             yield failure("not_allowed", message, call.id or None)
             return
         async with opened(inner, call) as items:
@@ -45,13 +45,13 @@ def permission_middleware(conversation: SessionState, entry: ToolEntry | None) -
     return middleware
 
 
-def restricting_skills(conversation: SessionState) -> list[str]:
+def restricting_skills(session_state: SessionState) -> list[str]:
     """Return the names of the loaded skills that name `allowed-tools`."""
     return [
         skill.name
-        for skill in conversation.loaded
+        for skill in session_state.loaded
         if skill.is_restricting
-        or ((now := conversation.entry_of(skill)) and now.manifest and now.manifest.is_restricting)
+        or ((now := session_state.entry_of(skill)) and now.manifest and now.manifest.is_restricting)
     ]
 
 
@@ -61,13 +61,13 @@ def allowed_remark(patterns: tuple[str, ...]) -> str:
     return f"While this skill is loaded, only these tools may be called: {tools}."
 
 
-def _refusal(conversation: SessionState, entry: ToolEntry | None, call: ToolCall) -> str:
+def _refusal(session_state: SessionState, entry: ToolEntry | None, call: ToolCall) -> str:
     if entry is None and call.name in SESSION_TOOLS and call.name != _SCRIPTS:
         return ""
-    skills = restricting_skills(conversation)
+    skills = restricting_skills(session_state)
     if not skills:
         return ""
-    patterns, request = conversation.preapproved, _wanted(call, entry)
+    patterns, request = session_state.preapproved, _wanted(call, entry)
     if allows(patterns, request):
         return ""
     hint = _HINT if conditions(patterns, request.names) else ""

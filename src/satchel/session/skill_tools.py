@@ -37,17 +37,17 @@ async def load_skill(_context: BuiltinContext, name: str, again: bool = False) -
         again: True if the skill was loaded before and you can no longer see its text.
     """
     entry = _find(_context, name)
-    conversation, catalog = _context.conversation, _context.catalog
-    loaded = conversation.loaded.get(entry.name)
+    session_state, catalog = _context.session_state, _context.catalog
+    loaded = session_state.loaded.get(entry.name)
     is_same = loaded and (loaded.digest, loaded.folder) == (entry.version, entry.path)
     if again or not is_same:
-        entry = await fetch_skill(entry, conversation.shared.limits)
-        return conversation.load(entry, catalog, entry.name, for_model=True).text
+        entry = await fetch_skill(entry, session_state.shared.limits)
+        return session_state.load(entry, catalog, entry.name, for_model=True).text
     answer = (
         f"Skill {entry.name!r} was loaded before and has not changed; follow its text above. "
         "If you cannot see the text, call again with again=true."
     )
-    return "\n\n".join(filter(None, (answer, conversation.activate_for(entry, catalog))))
+    return "\n\n".join(filter(None, (answer, session_state.activate_for(entry, catalog))))
 
 
 async def read_skill_file(
@@ -63,7 +63,7 @@ async def read_skill_file(
     """
     loaded, entry = _find_loaded(_context, skill)
     name = _resolve_file(path, loaded, loaded.files, "file")
-    limits = _context.conversation.shared.limits
+    limits = _context.session_state.shared.limits
     file = await entry.reader.fetch(name, limits)
     if loaded.read.get(name) == file.digest and not (again or offset):
         return Text(
@@ -110,14 +110,14 @@ async def run_skill_script(
     # A symbolic link must not lead out of the scripts folder, nor out of the root.
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
-    limits = _context.conversation.shared.limits
+    limits = _context.session_state.shared.limits
     if entry.access.is_compared:
         await _require_same(entry, loaded)
     if isinstance(reader := entry.reader, LockedSkillReader):
         await in_thread(reader.verify)
     if locate_skill_file(loaded.root, loaded.folder, name) != path:
         raise ToolError(f"The script {script!r} was replaced just now; run it again.")
-    runner, sandbox = _context.conversation.shared.programs or (None, None)
+    runner, sandbox = _context.session_state.shared.programs or (None, None)
     result = await run_script(
         path, loaded.folder, args or (), limits.tool_call, runner=runner, sandbox=sandbox
     )
@@ -181,11 +181,11 @@ def _find(context: BuiltinContext, name: str) -> SkillEntry:
 def _find_loaded(context: BuiltinContext, name: str) -> tuple[LoadedSkill, SkillEntry]:
     """Return a loaded skill and its current entry. Raises `ToolError`."""
     name = name.strip()
-    loaded = context.conversation.loaded.get(name)
+    loaded = context.session_state.loaded.get(name)
     if loaded is None:
         _find(context, name)  # raises if there is no such skill
         raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
-    if (entry := context.conversation.entry_of(loaded)) is not None:
+    if (entry := context.session_state.entry_of(loaded)) is not None:
         return loaded, entry
     try:
         _find(context, name)

@@ -53,20 +53,20 @@ class Step(CallApi):
 
     def __init__(
         self,
-        conversation: SessionState,
+        session_state: SessionState,
         calls: LazyDispatcher,
         shared_view: SharedView,
         content: StepContent,
         last_digest: ViewDigest | None,
     ) -> None:
         super().__init__(calls)
-        self._session_state = conversation
+        self._session_state = session_state
         self._frozen_view, self._content = shared_view, content
         self._last_digest = last_digest
-        self.activation = conversation.activation
-        self.loaded_skills = tuple(skill.name for skill in conversation.loaded)
+        self.activation = session_state.activation
+        self.loaded_skills = tuple(skill.name for skill in session_state.loaded)
         # The current state: what the calls of this step write counts from the next step on.
-        self._values = conversation.values_of(content.rendered.variables, shared_view.catalog)
+        self._values = session_state.values_of(content.rendered.variables, shared_view.catalog)
 
     @property
     def generation(self) -> int:

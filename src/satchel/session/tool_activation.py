@@ -20,7 +20,7 @@ def activate_tools(_context: BuiltinContext, names: list[str]) -> str:
     Args:
         names: The names of the tools, as the search shows them.
     """
-    conversation, catalog = _context.conversation, _context.catalog
+    session_state, catalog = _context.session_state, _context.catalog
     groups: dict[str, None] = {}
     for name in names:
         try:
@@ -32,16 +32,16 @@ def activate_tools(_context: BuiltinContext, names: list[str]) -> str:
         except ConflictError as problem:
             raise ToolError(f"{problem.message}. Tell the user. Nothing was changed.") from None
         groups |= dict.fromkeys(group for group in entry.groups if group in catalog.groups)
-    conversation.activation = replace(conversation.activation, tools=frozenset(names))
+    session_state.activation = replace(session_state.activation, tools=frozenset(names))
     if not names:
         return "No single tool is active; the tools of the active groups are left."
     answer = f"Active from the next step on: {', '.join(dict.fromkeys(names))}."
     inactive = [
         catalog.groups[name]
         for name in groups
-        if not conversation.activation.is_active(catalog.groups[name])
+        if not session_state.activation.is_active(catalog.groups[name])
     ]
-    notes = conversation.notes_in_answer(inactive, catalog)
+    notes = session_state.notes_in_answer(inactive, catalog)
     return f"{answer}\n\n{notes}" if notes else answer
 
 

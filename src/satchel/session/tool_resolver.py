@@ -32,8 +32,8 @@ class ToolResolver:
 
     __slots__ = ("_session_state", "tasks")
 
-    def __init__(self, conversation: SessionState) -> None:
-        self._session_state = conversation
+    def __init__(self, session_state: SessionState) -> None:
+        self._session_state = session_state
         self.tasks: BackgroundTasks | None = None
         """The background tasks, or `None` before the first one."""
 
@@ -45,16 +45,16 @@ class ToolResolver:
         return self.tasks
 
     def prepared(self, name: str, shared_view: SharedView) -> PreparedTool | None:
-        """Return a tool that may be called, with all that surrounds its calls, or `None`."""
+        """Return a tool that may be called, with its middleware and limits, or `None`."""
         if not isinstance(name, str):  # a model may send anything
             return None
-        conversation = self._session_state
+        state = self._session_state
         prepared = shared_view.prepared.get(name)
-        if prepared is None or prepared.extensions is not conversation.shared.extensions:
+        if prepared is None or prepared.extensions is not state.shared.extensions:
             prepared = self._prepare(name, shared_view)
-        if prepared is None or conversation.options.allowed_tools != "enforce":
+        if prepared is None or state.options.allowed_tools != "enforce":
             return prepared
-        return with_permissions(prepared, conversation, shared_view)
+        return with_permissions(prepared, state, shared_view)
 
     def _prepare(self, name: str, shared_view: SharedView) -> PreparedTool | None:
         entry, shared = shared_view.view.by_name.get(name), self._session_state.shared
@@ -129,8 +129,7 @@ _REASONS = {
     "lock-changed": "it differs from what the user locked",
     "lock-new": "it is not in the lock file",
 }
-"""Why a tool cannot be called, in words that show the model no text of the plugin's code."""
-
+"""Why a tool cannot be called, by the code of its diagnostic, without text from the plugin."""
 
 _COMMAND = re.compile(r"(?:^|(?<=&& ))satchel (config |mcp )?[a-z]+")
 
@@ -138,8 +137,8 @@ _COMMAND = re.compile(r"(?:^|(?<=&& ))satchel (config |mcp )?[a-z]+")
 def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
     """Return a message for the model that there is no such tool.
 
-    While a server is down whose tools are not known, the tool may be one of them, and is not
-    another one's misspelt.
+    While a server is down whose tools are not known, the tool may be one of them, so no similar
+    name is suggested.
     """
     message = f"There is no tool {shorten(one_line(name), _LONGEST_NAME)!r}."
     outages = [
@@ -200,7 +199,7 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     if entry is None or entry.state not in states or not entry.diagnostics:
         return ""
     problem = entry.diagnostics[-1]
-    if problem.code == "code-untrusted":  # a decision of the user, which no model should press
+    if problem.code == "code-untrusted":  # the user decided; the model must not ask for more
         return (
             f"Tool {name!r} cannot be used: the user trusts only the data of its project. "
             "Continue without it."
@@ -209,8 +208,8 @@ def _why_unusable(name: str, catalog: Catalog) -> str:
     command = re.split(r"[,;] ", problem.fix)[0]
     if not command.startswith("satchel "):
         command = "satchel doctor --run"
-    if entry.scope is Precedence.EXPLICIT:  # the command line does not know the folder,
-        # and the model may not see its path
+    if entry.scope is Precedence.EXPLICIT:
+        # The command line does not know the folder, and the model must not see its path.
         command = _COMMAND.sub(r"\g<0> --plugins FOLDER", command)
         command += ", where FOLDER is the folder of the plugin"
     return (

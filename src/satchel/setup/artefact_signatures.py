@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import field
 
 from satchel.errors import SatchelError, install_hint
 from satchel.lazy_dataclass import dataclass
@@ -22,6 +23,8 @@ class Signer:
     identity: str
     """An address of e-mail, or of the workflow that built it."""
     issuer: str
+    signed: str = field(default="", compare=False)
+    """When, in ISO format and UTC."""
 
     @property
     def who(self) -> str:
@@ -76,6 +79,11 @@ def signature_note(artefact: str, signers: tuple[Signer, ...]) -> str:
 def recorded(signers: tuple[Signer, ...]) -> str:
     """Return the signers as they are recorded, to be compared with those of another version."""
     return " and ".join(sorted({signer.who for signer in signers}))
+
+
+def time_of(signers: tuple[Signer, ...]) -> str:
+    """Return when something was signed last, `""` if it is unsigned."""
+    return max((signer.signed for signer in signers), default="")
 
 
 def require_signer(required: Signer | None, signers: tuple[Signer, ...], where: str) -> None:

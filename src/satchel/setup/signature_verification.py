@@ -47,7 +47,9 @@ class _SignerReader:
         ]
         if len(identities) != 1:
             raise ValueError("the certificate does not name one signer")
-        self.signers.append(Signer(identities[0], _issuer(cert)))
+        # A certificate is made for one signature, and valid for some minutes.
+        signed = cert.not_valid_before_utc.isoformat()
+        self.signers.append(Signer(identities[0], _issuer(cert), signed))
 
 
 def verified_signers(name: str, sha256: str, signature: str) -> tuple[Signer, ...]:

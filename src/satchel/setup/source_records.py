@@ -18,7 +18,7 @@ from satchel.text import one_line, shorten
 
 RECORD_FILE = "sources.toml"
 _HEAD = "# Written by 'satchel add': where these skills and plugins came from.\n"
-_FIELDS = ("name", "source", "version", "digest", "signer")
+_FIELDS = ("name", "source", "version", "digest", "signer", "signed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,8 @@ class SourceRecord:
     """The digest of its folder when it was added."""
     signer: str = ""
     """Who signed the archive; `""` if it is not signed."""
+    signed: str = ""
+    """When, in ISO format and UTC."""
 
     @property
     def origin(self) -> dict[str, str]:
@@ -121,7 +123,7 @@ def _others(records: Iterable[SourceRecord], kind: str, name: str) -> Iterable[S
 
 
 def _record(kind: UnitKind, item: Any) -> SourceRecord:
-    values = {"signer": "", **item}
+    values = {"signer": "", "signed": "", **item}
     values = {key: values[key] for key in _FIELDS}
     if not all(isinstance(value, str) for value in values.values()):
         raise ValueError(f"a {kind} is not a table of strings")

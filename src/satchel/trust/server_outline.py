@@ -33,9 +33,12 @@ _WITH_VALUE = VALUE_OPTIONS | frozenset(
     (
         *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
         *("-p", "--publish", "--network", "--workdir", "--platform", "--entrypoint"),
+        *("--directory", "--project", "--loglevel"),
     )
 )
 """Options of runners with a value, which is masked."""
+_PYTHON_FLAGS = re.compile("-[bBdEiIOPqsSuv]+")
+_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 _NAMES_PACKAGE = PACKAGE_OPTIONS | {"--spec"}
 """Options of runners whose value is a package."""
 _PACKAGE = re.compile(
@@ -66,7 +69,11 @@ def server_outline(reached: str) -> str:
 def command_outline(command: str, args: Sequence[str]) -> list[str]:
     """Return a command with its arguments, in which most values are `***`."""
     name = re.split(r"[/\\]", command)[-1]
-    shown = _shown_arguments(name.removesuffix(".exe").removesuffix(".cmd"), args)
+    plain_name = name.removesuffix(".exe").removesuffix(".cmd")
+    if inner := _start_of_inner(plain_name, args):
+        before = args[:1] if plain_name == "cmd" else map(_word, args[:inner])
+        return [name, *before, *command_outline(args[inner], args[inner + 1 :])]
+    shown = _shown_arguments(plain_name, args)
     name = name if re.fullmatch(r"[\w.+-]+|\$\{\w+\}", name) else MASK
     return [name, *(word if at in shown else _word(word) for at, word in enumerate(args))]
 
@@ -90,22 +97,33 @@ def _word(word: str) -> str:
 def _shown_arguments(name: str, args: Sequence[str]) -> set[int]:
     """Return the indices of the arguments of a runner that are shown.
 
-    They are the command words in front (`run`, `-m`), flags, and the package.
+    They are its command words (`run`, `-m`), flags, and the package.
     """
-    shown, first = set[int](), 0
-    while first < len(args) and args[first] in _RUNNERS.get(name, ()):
-        shown.add(first)
-        first += 1
-    if name not in _RUNNERS or (_RUNNERS[name] and not shown):
+    if name not in _RUNNERS:
         return set()
-    words = iter(enumerate(args[first:], first))
+    shown, needs_word = set[int](), bool(_RUNNERS[name])
+    words = iter(enumerate(args))
     for at, word in words:
-        if word in _NAMES_PACKAGE | _WITH_VALUE:
+        if word in _RUNNERS[name]:
+            needs_word = False
+            shown.add(at)
+        elif word in _FLAGS or (name.startswith("python") and _PYTHON_FLAGS.fullmatch(word)):
+            shown.add(at)
+        elif word in _NAMES_PACKAGE | _WITH_VALUE:
             value_at, value = next(words, (at, ""))
             if word in _NAMES_PACKAGE and _PACKAGE.fullmatch(value):
                 shown.add(value_at)
-        elif word in _FLAGS:
-            shown.add(at)
+        elif needs_word:
+            return set()
         elif "=" not in word or not word.startswith("--"):
             return shown | {at} if _PACKAGE.fullmatch(word) else shown
-    return shown
+    return set() if needs_word else shown
+
+
+def _start_of_inner(name: str, args: Sequence[str]) -> int:
+    """Return where the runner is that `cmd /c` or `env` starts, 0 if there is none."""
+    if name == "env":
+        start = next((at for at, it in enumerate(args) if not _ASSIGNMENT.fullmatch(it)), 0)
+    else:
+        start = int(name == "cmd" and bool(args) and args[0].lower() == "/c")
+    return start if args[start : start + 1] and args[start] in _RUNNERS else 0

@@ -78,9 +78,9 @@ class Host:
         )
         created.set_console_output_enabled(False)
 
-        def note(_agent, given):
-            for block in given["msg"].get_content_blocks("tool_result"):
-                if not given["last"]:
+        def note(_agent, event):
+            for block in event["msg"].get_content_blocks("tool_result"):
+                if not event["last"]:
                     model.chunks.append(block["output"][-1]["text"])
 
         created.register_instance_hook("pre_print", "chunks", note)

@@ -130,8 +130,8 @@ def read(contents, script):
     for content in contents:
         for part in content.parts or ():
             if (response := part.function_response) is not None:
-                given = response.response
-                text = str(given.get("result", given.get("error", "")))
+                answer = response.response
+                text = str(answer.get("result", answer.get("error", "")))
                 script.answers[response.id] = Answered(
-                    text, "error" in given, len(response.parts or ())
+                    text, "error" in answer, len(response.parts or ())
                 )

@@ -85,8 +85,8 @@ class Host:
         read((await self._invoke(agent(), decision, config))["messages"], model)
         return 1
 
-    async def _invoke(self, agent, given, config):
-        return await agent.ainvoke(given, config)
+    async def _invoke(self, agent, state, config):
+        return await agent.ainvoke(state, config)
 
     async def run(self, agent, user, model):
         messages = {"messages": [{"role": "user", "content": user}]}

@@ -21,8 +21,8 @@ class Host(AsyncHost):
         }
     )
 
-    async def _invoke(self, agent, given, config):
-        return await asyncio.to_thread(agent.invoke, given, config)
+    async def _invoke(self, agent, state, config):
+        return await asyncio.to_thread(agent.invoke, state, config)
 
     async def run(self, agent, user, model):
         await asyncio.to_thread(self._stream, agent, user, model)

@@ -36,9 +36,9 @@ class Scripted(Model):
                 ChatMessageToolCall(
                     id=call_id,
                     type="function",
-                    function=ChatMessageToolCallFunction(name=name, arguments=given),
+                    function=ChatMessageToolCallFunction(name=name, arguments=arguments),
                 )
-                for name, given, call_id in created
+                for name, arguments, call_id in created
             ],
         )
 

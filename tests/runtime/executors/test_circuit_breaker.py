@@ -23,13 +23,13 @@ def breaker(inner=None, failures=3, rest=30.0, **options):
     return CircuitBreaker(inner or Sequential(), failures, rest, clock=now, **options)
 
 
-def answering(*results, **more):
-    return some_calls(*({"result": result, **more} for result in results))
+def answering(*results, **options):
+    return some_calls(*({"result": result, **options} for result in results))
 
 
-async def codes(executor, *results, stage=None, **more):
+async def codes(executor, *results, stage=None, **options):
     """Tell the error codes of calls that would have these results."""
-    got = await in_order(executor, answering(*results, **more), (stage or Stage()).run)
+    got = await in_order(executor, answering(*results, **options), (stage or Stage()).run)
     return [result.error_code for result in got]
 
 

@@ -215,12 +215,12 @@ def test_a_read_that_began_before_a_write_ended_is_not_remembered(script):
     asyncio.run(main())
 
 
-def together(script, count=3, more=()):
+def together(script, count=3, others=()):
     """Make equal calls at once; return the results, the calls inside, and what ended them."""
 
     async def main():
         layer, gate = cache(), asyncio.Event()
-        inside = Inside([gate.wait, *script], *more)
+        inside = Inside([gate.wait, *script], *others)
         calls = [ask(id=str(number)) for number in range(count)]
         tasks = [asyncio.create_task(read(layer, inside, call)) for call in calls]
         await turns()
@@ -246,7 +246,7 @@ def test_of_equal_calls_at_once_one_runs(result):
     ids=["interrupted", "raised", "without result"],
 )
 def test_if_the_one_is_given_up_another_runs(script):
-    result, inside = together(script, more=[[OK]])
+    result, inside = together(script, others=[[OK]])
     assert len(inside.calls) == 2
     assert [item.text for (item,) in result[1:]] == ["done", "done"]
 

@@ -53,7 +53,7 @@ def test_the_flag_stands_in_the_function():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("schema", "expected"),
     [
         ({"type": "string"}, {"anyOf": [{"type": "string"}, NULL]}),
         ({"enum": ["a"]}, {"anyOf": [{"enum": ["a"], "type": "string"}, NULL]}),
@@ -77,8 +77,8 @@ def test_the_flag_stands_in_the_function():
         (NULL, NULL),
     ],
 )
-def test_what_may_be_left_out_may_be_null_once(given, expected):
-    assert strictly(given, needed=False) == expected
+def test_what_may_be_left_out_may_be_null_once(schema, expected):
+    assert strictly(schema, needed=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_whether_null_is_allowed_is_seen_through_references(definition, expected
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("schema", "expected"),
     [
         (
             {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1},
@@ -138,13 +138,13 @@ def test_whether_null_is_allowed_is_seen_through_references(definition, expected
     ],
 )
 def test_what_strict_mode_does_not_know_is_removed_and_said_in_words_if_that_is_simple(
-    given, expected
+    schema, expected
 ):
-    assert strictly(given) == expected
+    assert strictly(schema) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("schema", "expected"),
     [
         ({"type": ["integer", "number"]}, {"type": "number"}),
         (
@@ -180,15 +180,15 @@ def test_what_strict_mode_does_not_know_is_removed_and_said_in_words_if_that_is_
         ),
     ],
 )
-def test_what_strict_mode_says_otherwise(given, expected):
-    assert strictly(given) == expected
+def test_what_strict_mode_says_otherwise(schema, expected):
+    assert strictly(schema) == expected
 
 
 def test_a_reference_stands_alone():
     string = {"type": "string"}
     ref = {"$ref": "#/$defs/D"}
     wrapped = {"anyOf": [ref], "description": "d"}
-    for given, created in (
+    for schema, created in (
         (ref, ref),
         ({**ref, "default": None}, ref),
         ({**ref, "type": "string"}, ref),
@@ -198,7 +198,7 @@ def test_a_reference_stands_alone():
         ({**ref, "maxLength": 7}, None),
         ({"allOf": [ref], "pattern": "a"}, None),
     ):
-        result = strictly(given, D=string)
+        result = strictly(schema, D=string)
         assert result == (created and (created, {"D": string}))
 
 

@@ -157,8 +157,8 @@ def fits(schema, value):
 def test_every_signature_is_in_the_table_and_has_its_file():
     functions = [
         name
-        for name, thing in vars(SIGNATURES).items()
-        if inspect.isfunction(thing) and thing.__module__ == "signatures"
+        for name, value in vars(SIGNATURES).items()
+        if inspect.isfunction(value) and value.__module__ == "signatures"
     ]
     assert sorted([*functions, "method"]) == sorted(NAMES)
     assert sorted(path.stem for path in (HERE / "expected").iterdir()) == sorted(NAMES)

@@ -15,7 +15,7 @@ from satchel.cli.unit_placement import as_placed, place_unit, require_valid
 from satchel.cli.unit_report import diff_lines, say_units
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
-from satchel.setup.artefact_signatures import recorded
+from satchel.setup.artefact_signatures import Signer, recorded, time_of
 from satchel.setup.source_addresses import read_address
 from satchel.setup.source_fetch import FetchedSource, fetched
 from satchel.setup.source_records import AddedFolder, SourceRecord
@@ -33,8 +33,8 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
 
     The newest version is fetched, and everything that would change is shown before you are asked.
     A broken new version is not used: the old one stays. What was added at a commit stays there.
-    If the new version has another signer, or none any more, update says so, and --yes does not
-    agree to it.
+    If the new version has another signer, none any more, or an older signature, update says so,
+    and --yes does not agree to it.
     """
     folder = AddedFolder(is_project=project)
     by_source: dict[str, list[SourceRecord]] = {}
@@ -74,14 +74,11 @@ class _Updater:
         title = one_line(f"{record.kind} {record.name}")
         try:
             unit = _newest(record, target, units)
-            signer = recorded(source.signers)
+            doubt = _doubt(record, source.signers)
             with as_placed(unit) as new:
                 now = folder_digest(target)
-                is_other = record.signer not in {"", signer}
-                if is_other:
-                    now_by = f"signed by {signer}" if signer else "not signed any more"
-                    text = f"{title} was signed by {record.signer}; now it is {now_by}"
-                    self.terminal.say(one_line(text))
+                if doubt:
+                    self.terminal.say(one_line(f"{title} {doubt}"))
                 if folder_digest(new) in {now, record.digest}:
                     self.terminal.console.out(f"{title} is up to date")
                     return 0
@@ -92,7 +89,7 @@ class _Updater:
                     )
                 for line in diff_lines(target, new):
                     self.terminal.say(line, as_is=True)
-            self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not is_other)
+            self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not doubt)
             place_unit(unit, source, self.folder, self.terminal)
         except NotAgreedError as refusal:
             self.terminal.say(refusal.format_message())
@@ -116,3 +113,14 @@ def _newest(record: SourceRecord, target: str, units: Iterable[SourceUnit]) -> S
             return unit
     message = f"has no {record.kind} {record.name!r} any more; the old version stays"
     raise SatchelError(message, where=record.source)
+
+
+def _doubt(record: SourceRecord, signers: tuple[Signer, ...]) -> str:
+    """Return what is suspicious about the signature of a new version, or `""`."""
+    signer, signed = recorded(signers), time_of(signers)
+    if record.signer not in {"", signer}:
+        now = f"signed by {signer}" if signer else "not signed any more"
+        return f"was signed by {record.signer}; now it is {now}"
+    if signed < record.signed:  # an old archive in the place of the newest
+        return f"was signed at {record.signed}; the signature of the newest is older: {signed}"
+    return ""

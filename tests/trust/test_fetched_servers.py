@@ -1,0 +1,121 @@
+"""Which servers use no file of their project, and which may run programs from above it."""
+
+import tomllib
+
+import pytest
+
+from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("table", "is_fetched"),
+    [
+        ("command = 'uvx'\nargs = ['mcp-server-time']", True),
+        ("command = 'npx'\nargs = ['-y', '@acme/server@1.0', '--port=80']", True),
+        ("command = 'npx'\nargs = ['mcp-remote', 'https://x.example/mcp?a=%20', '-v']", True),
+        ("command = 'npx'\nargs = ['-p=acme', '--', 'serve', '--header', 'X-Key: a1']", True),
+        ("command = 'uvx'\nargs = ['--from=tool[all]==2.*', '--python', '3.12', 'x']", True),
+        ("command = 'uvx'\nargs = ['serve']\ncwd = '.'", True),
+        ("command = 'uvx'\nargs = ['serve']\ncwd = 'sub'", False),
+        ("command = 'npx'\nargs = ['-c', 'sh sub/run.sh']", False),
+        ("command = 'npx'\nargs = ['-c', 'ls|sh']", False),
+        ("command = 'npx'\nargs = ['--workspaces', 'serve']", False),
+        ("command = 'npx'\nargs = ['-p', 'acme', 'sh', '-c', 'make']", False),
+        ("command = 'npx'\nargs = ['serve', 'sh sub/run.sh']", False),
+        ("command = 'npx'\nargs = ['serve', 'sh s*b/run.sh']", False),
+        ("command = 'npx'\nargs = ['serve', '-qcsub']", False),
+        ("command = 'npx'\nargs = ['serve', 'sub/run']", False),
+        ("command = 'npx'\nargs = ['serve', '--url=https://x/$(sh)']", False),
+        ("command = 'npx'\nargs = ['serve', '/proc/self/cwd/sub']", False),
+        ("command = 'uvx'\nargs = ['-chere.txt', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', 'file:///%63/sub', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', '/proc/self/cwd/sub', 'serve']", False),
+        ("command = 'uvx'\nargs = ['serve', 'file://%73ub']", False),
+        ("command = 'uvx'\nargs = ['python', '-m', 'unittest']", False),
+        ("command = 'uvx'\nargs = ['serve', '-m', 'sub.run']", False),
+        ("command = 'npx'\nargs = ['node', 'sub/native']", False),
+        ("command = 'uvx'\nargs = ['serve', '-m', 'fast']", False),
+        ("command = 'uvx'\nargs = ['serve', 1]", True),
+        ("command = 'uvx'\nargs = ['--quiet']", False),
+        ("command = 'uvx'\nargs = ['--from', 'my tool', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--with=here.txt', 'serve']", False),
+        ("command = 'uvx'\nargs = ['--from', '.', 'serve']", False),
+        ("command = 'uvx'\nargs = ['${NAME:-x}']", False),
+        ("command = 'uvx'\nargs = ['serve']\nenv = { A = 'b' }", False),
+        ("command = './uvx'\nargs = ['serve']", False),
+        ("command = 'python3'\nargs = ['-m', 'serve']", False),
+    ],
+)
+def test_a_server_that_is_fetched_by_a_plain_name_uses_no_file_of_the_project(
+    folder, table, is_fetched
+):
+    (folder / "my tool").mkdir()
+    (folder / "sub").mkdir()
+    (folder / "sub/run.sh").write_text("")
+    (folder / "sub/native.node").write_text("")
+    (folder / "fast.cpython-313-x86_64-linux-gnu.so").write_text("")
+    (folder / "here.txt").write_text("serve")
+    assert may_use_project(tomllib.loads(table), str(folder)) is not is_fetched
+
+
+@pytest.mark.parametrize("name", ["package.json", ".npmrc", "node_modules"])
+def test_npx_uses_the_files_of_a_project_that_change_what_it_runs(folder, name):
+    server = {"command": "npx", "args": ["serve"]}
+    assert not may_use_project(server, str(folder))
+    (folder / name).touch()
+    assert may_use_project(server, str(folder))
+
+
+def test_a_remote_server_uses_no_file():
+    assert not may_use_project({"url": "https://h.example/mcp"}, "/clone")
+
+
+@pytest.mark.parametrize("args", ["serve", 3, {"a": 1}])
+def test_arguments_that_are_no_list_are_not_understood(folder, args):
+    assert may_use_project({"command": "uvx", "args": args}, str(folder))
+
+
+@pytest.mark.parametrize(
+    ("table", "is_above"),
+    [
+        ("command = 'npx'\nargs = ['-y', 'serve', '.']\nenv = { KEY = 'k' }", False),
+        ("command = 'npx'\nargs = ['-y', '--loglevel', 'silent', 'serve']", True),
+        ("command = 'npx'\nargs = ['-y', 'serve']\ncwd = 'sub'", True),
+        ("command = 'sh'\nargs = ['-c', 'exec npx -y serve']", True),
+        ("command = 'pnpm'\nargs = ['dlx', 'serve']", True),
+        ("command = '/usr/bin/bunx'\nargs = ['serve']", True),
+        ("command = 'python3'\nargs = ['serve.py']", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["package.json", "node_modules"])
+def test_the_file_above_a_project_that_decides_what_runs_is_named(
+    folder, monkeypatch, name, table, is_above
+):
+    server, below = tomllib.loads(table), folder / "sub"
+    below.mkdir()
+    assert runs_from_above(server, str(below)) == ""
+    (folder / name).mkdir()
+    assert runs_from_above(server, str(below)) == (str(folder / name) if is_above else "")
+    monkeypatch.setenv("HOME", str(folder))  # the user's own files
+    assert runs_from_above(server, str(below)) == ""
+
+
+@pytest.mark.parametrize(
+    ("server", "is_hidden"),
+    [
+        ({"command": "sh", "args": ["-c", "sh ./satchel.l?ck"]}, True),
+        ({"command": "sh", "args": ["*"]}, True),
+        ({"command": "node", "args": ["x.js"], "env": {"A": "$(cat x)"}}, True),
+        ({"command": "node", "args": ["x.js", "${KEY}"], "env": {"A": "b"}}, False),
+        ({"url": "https://h.example/mcp"}, False),
+    ],
+)
+def test_a_command_may_hide_the_names_of_files_it_uses(server, is_hidden):
+    assert may_hide_names(server) is is_hidden
