@@ -72,7 +72,11 @@ def make_bench(folders):
     def make(**options) -> Workbench:
         app = Satchel(skills=["skills"], plugins=["plugins"])
         apps.append(app)
-        given = {"skills": ("skills",), "source_options": ("--skills", "skills"), **options}
+        given = {
+            "sources": {"skills": ["skills"]},
+            "source_options": ("--skills", "skills"),
+            **options,
+        }
         return Workbench(app, DevOptions(**given))
 
     yield make
