@@ -6,7 +6,6 @@ import json
 import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -46,10 +45,9 @@ def satchel():
 @asynccontextmanager
 async def served(satchel, choice=None, **options):
     """Serve over HTTP; yields the address of `/mcp`."""
-    address = Address("127.0.0.1", 0)
     ready = asyncio.Event()
-    with listen(address) as listening:
-        address = replace(address, port=listening.getsockname()[1])
+    listening, address = listen(Address("127.0.0.1", 0))
+    with listening:
         serving = asyncio.create_task(
             serve_http(
                 satchel, choice or ServedSelection(), listening, address, ready=ready.set, **options

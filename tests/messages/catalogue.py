@@ -68,7 +68,7 @@ class Module:
         self.parents = {
             child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
         }
-        self.has_cli = "click" in source or "console" in source
+        self.has_cli = "click" in source or "console" in source or "Terminal" in source
         self.used: set[ast.AST] = set()
         self.described = {
             name.id

@@ -72,7 +72,11 @@ def make_bench(folders):
     def make(**options) -> Workbench:
         app = Satchel(skills=["skills"], plugins=["plugins"])
         apps.append(app)
-        all_options = {"skills": ("skills",), "source_options": ("--skills", "skills"), **options}
+        all_options = {
+            "sources": {"skills": ["skills"]},
+            "source_options": ("--skills", "skills"),
+            **options,
+        }
         return Workbench(app, DevOptions(**all_options))
 
     yield make

@@ -6,7 +6,6 @@ import shutil
 import threading
 import urllib.parse
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,8 +38,7 @@ class DevServer:
 
     def __init__(self, bench: Workbench, port: int = 0) -> None:
         self.bench = bench
-        self._listening = listen(Address("127.0.0.1", port))
-        self.address = replace(LOOPBACK, port=self._listening.getsockname()[1])
+        self._listening, self.address = listen(Address("127.0.0.1", port))
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._is_ready = threading.Event()
         self._loop = self._task = None

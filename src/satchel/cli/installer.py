@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -210,11 +210,14 @@ class Installer:
                     removed(staged)
                     raise
             is_new = self._place(staged, target, manifest, texts, hook)
-        kind = "link" if self.editable else "folder"
-        installed_plugin = Installed(
-            name=name, version=manifest.version, kind=kind, path=target, is_new=is_new
+        return _installed(
+            read_catalog(),
+            name=name,
+            version=manifest.version,
+            kind="link" if self.editable else "folder",
+            path=target,
+            is_new=is_new,
         )
-        return _with_entries(installed_plugin, read_catalog())
 
     def _place(
         self,
@@ -321,15 +324,13 @@ class Installer:
         paths = {item.path for item in before}
         catalog = read_catalog()
         return [
-            _with_entries(
-                Installed(
-                    name=item.name,
-                    version=item.version,
-                    kind="package",
-                    path=item.path,
-                    is_new=item.path not in paths,
-                ),
+            _installed(
                 catalog,
+                name=item.name,
+                version=item.version,
+                kind="package",
+                path=item.path,
+                is_new=item.path not in paths,
             )
             for item in plugins
         ]
@@ -444,25 +445,25 @@ def read_catalog() -> "Catalog":
     return Sources().open(run_code=False).catalog
 
 
-def _with_entries(plugin: Installed, catalog: "Catalog") -> Installed:
+def _installed(catalog: "Catalog", *, name: str, path: str, **facts: Any) -> Installed:
     """Return an installed plugin with its entries in the catalog."""
-    identity = (plugin.name, plugin.path)
-    entry = next((it for it in catalog.all_plugins if (it.name, it.path) == identity), None)
-    fields = entry.contribution.config if entry else None
+    plugins = (it for it in catalog.all_plugins if (it.name, it.path) == (name, path))
+    entry = next(plugins, None)
+    fields = entry.contribution.config if entry else ()
     shadowed = (
         item
         for kind in KINDS
         for item in entries_of(catalog, kind)
-        if kind != "plugin" and item.source == plugin.name and item.state == "shadowed"
+        if kind != "plugin" and item.source == name and item.state == "shadowed"
     )
-    return replace(
-        plugin,
+    return Installed(
+        name=name,
+        path=path,
         entry=entry,
-        missing=read_configuration(plugin.name, {}, fields=fields).missing
-        if fields is not None
-        else (),
-        skills=sum(item.source == plugin.name for item in catalog.all_skills),
+        missing=read_configuration(name, {}, fields=fields).missing,
+        skills=sum(item.source == name for item in catalog.all_skills),
         shadowed=tuple(shadowed),
+        **facts,
     )
 
 

@@ -2,24 +2,12 @@
 
 import asyncio
 import sys
-from typing import Any
 
 import satchel
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
-from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer
+from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.text import visible
-
-
-def is_address(name: str) -> bool:
-    """Return whether a server is named by its address, as one that only a program declares."""
-    return name.startswith(("https://", "http://"))
-
-
-def server_at(address: str) -> tuple[str, RemoteServer]:
-    """Return a server by its address, and its name in messages."""
-    server = HttpServer(address)
-    return server.name, server
 
 
 def log_in(
@@ -56,19 +44,14 @@ def log_in(
 
 def log_out(server: RemoteServer, folder: str) -> tuple[bool, bool]:
     """Remove the login. Return whether there was one, and whether the server ended it, too."""
+    if isinstance(server, satchel.StdioServer):
+        raise SatchelError("the server is a program on this machine; it has no login")
     # Lazy: it loads the SDK.
     from satchel.mcp_servers import login_auth, token_store
 
-    store: Any = token_store.TokenStore(folder, require_network(server))
+    store = token_store.TokenStore(folder, server)
     try:
         is_revoked = asyncio.run(login_auth.revoke(store))
     except SatchelError:  # unreadable: it is removed all the same
         is_revoked = False
     return store.delete(), is_revoked
-
-
-def require_network(server: RemoteServer) -> Any:
-    """Return the server if it is on the network. Raises `SatchelError`."""
-    if isinstance(server, satchel.StdioServer):
-        raise SatchelError("the server is a program on this machine; it has no login")
-    return server

@@ -1,7 +1,8 @@
 """Write the problems that appear while a command runs to stderr."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from satchel.cli.console import Console
@@ -69,8 +70,16 @@ class LateProblems:
         self._groups = set(self._hidden_groups())
         self._served = self._served_by_source()
 
-    async def follow(self) -> None:
-        """Write what is new in each catalog, until it is cancelled."""
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        """Write what is new in each catalog while the block runs."""
+        following = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            following.cancel()
+
+    async def _follow(self) -> None:
         is_new = asyncio.Event()
         with calling_on_catalog(self._app.subscribe_catalogs, is_new.set):
             while True:

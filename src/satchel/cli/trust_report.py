@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from satchel.trust.code_units import CodeFile, CodeUnit
     from satchel.trust.project_inventory import ProjectInventory
 
+ShownFile: TypeAlias = "tuple[str, CodeFile]"
+"""What is shown of the path of a file, and the file."""
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")
 _ENV_FILE = "a .env file, which may hold secrets; read it yourself, because a command may run it"
@@ -116,12 +118,12 @@ def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     return [f"{path} (digest {file.digest[:12]})" for path, file in _files(units).values()]
 
 
-def _files(units: Mapping[str, CodeUnit]) -> dict[str, tuple[str, CodeFile]]:
+def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
     """Return what is shown of the path of each code file, and the file, by its place.
 
     The settings that start servers cover all files of the project, also those of other units.
     """
-    files: dict[str, tuple[str, CodeFile]] = {}
+    files: dict[str, ShownFile] = {}
     for unit in sorted(units.values(), key=lambda unit: unit.key in unit.files):
         folder = "" if unit.key in unit.files else f"{unit.key.partition('#')[0]}/"
         for name, file in unit.files.items():
@@ -142,9 +144,13 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
 
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
     """Return the changes of all code since it was trusted, line by line."""
+    return diff_files(_files(trusted), _files(now))
+
+
+def diff_files(before: Mapping[str, ShownFile], after: Mapping[str, ShownFile]) -> list[str]:
+    """Return the changes of files, line by line; what is no text has its digest."""
     lines: list[str] = []
-    before, after = _files(trusted), _files(now)
-    for place, (path, _) in sorted((before | after).items(), key=lambda item: item[1][0]):
+    for place, (path, _) in sorted({**before, **after}.items(), key=lambda item: item[1][0]):
         old, new = (files[place][1] if place in files else None for files in (before, after))
         if old is None or new is None or old.digest != new.digest:
             lines += _file_diff(path, old, new)

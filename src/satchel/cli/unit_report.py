@@ -5,21 +5,19 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from satchel.cli.terminal import Terminal
-from satchel.cli.trust_report import shown_text
-from satchel.files.file_reader import UnreadableFileError, read_regular
+from satchel.cli.trust_report import ShownFile, diff_files, shown_text
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
-from satchel.settings import MIB
 from satchel.setup.artefact_signatures import signature_note
 from satchel.setup.setup_hook import find_setup_hook
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_units import SourceUnit
 from satchel.sources.folder_reader import list_folder
-from satchel.text import one_line, spell_hidden
+from satchel.text import one_line
+from satchel.trust.code_units import CodeFile, read_code_file
 from satchel.trust.project_inventory import servers_of_plugin
 from satchel.trust.tree_digest import read_digests
-from satchel.unified_diff import unified_lines
 
 
 def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
@@ -66,33 +64,20 @@ def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Ite
         yield f"  {one_line(path)}:{item.line}: {item.rule}: {one_line(item.text)} ({meaning})"
 
 
-def diff_lines(before: str, after: str) -> Iterator[str]:
-    """Yield what changes between two folders, with invisible characters as escapes.
-
-    What is no text has its digest.
-    """
+def folder_diff(before: str, after: str) -> list[str]:
+    """Return what changes between two folders, with invisible characters as escapes."""
     old, new = read_digests(before), read_digests(after)
-    for name in sorted(old.keys() | new.keys()):
-        if old.get(name) == new.get(name):
-            continue
-        text, text_now = _text_of(before, name, old), _text_of(after, name, new)
-        names, lines = (f"before/{name}", f"after/{name}"), list[str]()
-        if text is not None and text_now is not None:
-            lines = list(unified_lines(text, text_now, names, context=2))
-        digests = " -> ".join(digest[:12] for digest in (old.get(name), new.get(name)) if digest)
-        yield from lines or [spell_hidden(f"changed {name}: not shown as text; digest {digests}")]
+    changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    return diff_files(_files(before, old, changed), _files(after, new, changed))
 
 
-def _text_of(folder: str, name: str, digests: dict[str, str]) -> str | None:
-    """Return the text of a file, `""` if it does not exist, `None` if it is no text."""
-    if name not in digests:
-        return ""
-    try:
-        data, _ = read_regular(os.path.join(folder, *name.split("/")), MIB)
-        text = data.decode()
-    except (UnreadableFileError, UnicodeDecodeError):
-        return None
-    return None if len(data) > MIB or "\0" in text else text
+def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, ShownFile]:
+    """Return the files of a folder that have one of the names."""
+    paths = {name: os.path.join(folder, *name.split("/")) for name in names if name in digests}
+    return {
+        name: (name, read_code_file(path, folder) or CodeFile(digests[name]))
+        for name, path in paths.items()
+    }
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

@@ -4,11 +4,13 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from satchel.errors import SatchelError
 from satchel.http.listen_address import Address
 
 _SHUTDOWN_TIMEOUT = 1
@@ -51,8 +53,11 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def listen(address: Address) -> socket.socket:
-    """Return a socket that listens at an address. Raises `OSError`."""
+def listen(address: Address) -> tuple[socket.socket, Address]:
+    """Return a socket that listens at an address, and the address with its port.
+
+    Raises `SatchelError`.
+    """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With an explicit protocol, asyncio sets TCP_NODELAY, so small responses are sent at once.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -60,7 +65,8 @@ def listen(address: Address) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((address.host, address.port))
         listening.listen(128)
-    except BaseException:
+    except OSError as problem:
         listening.close()
-        raise
-    return listening
+        where, fix = f"{address.host}:{address.port}", "give another port, or 0 for any"
+        raise SatchelError(f"cannot listen: {problem.strerror}", where=where, fix=fix) from None
+    return listening, replace(address, port=listening.getsockname()[1])

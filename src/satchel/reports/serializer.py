@@ -226,13 +226,19 @@ def server_json(name: str, server: "ServerConfig") -> Json:
     }
 
 
-def remote_tool_json(entry: "ToolEntry", name: str, digest: str | None) -> Json:
-    """Return a tool of an MCP server; `name` is its name at the server."""
+def server_name_of(entry: "ToolEntry") -> str:
+    """Return the name that a tool has at its MCP server."""
+    return (entry.tool.own_name if entry.tool else "") or entry.name
+
+
+def remote_tool_json(entry: "ToolEntry") -> Json:
+    """Return a tool of an MCP server; its digest if it differs from what was approved."""
+    drift = getattr(entry.tool, "drift", None)
     return {
         "name": entry.name,
-        "server_name": name,
+        "server_name": server_name_of(entry),
         **_pick(entry, "state", "description"),
-        "digest": digest,
+        "digest": drift.digest if drift else None,
         "parameters": entry.tool.parameters if entry.tool else None,
         "diagnostics": _diagnostics(entry),
     }

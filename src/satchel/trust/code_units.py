@@ -185,7 +185,7 @@ def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> 
         root = finding.bounds.root()
         for name, file in files.items():
             path = os.path.join(finding.path, *name.split("/"))
-            files[name] = _read_code_file(path, root) or file
+            files[name] = read_code_file(path, root) or file
     return CodeUnit(os.path.relpath(finding.path, base), files)
 
 
@@ -229,7 +229,7 @@ def current_plugin_digests(
     now = {name: file.digest for name, file in files.items()}
     for name, digest in trusted.items():
         # An imported file is compared by its content, also behind a link.
-        if now.get(name) != digest and (file := _read_code_file(os.path.join(root, name), root)):
+        if now.get(name) != digest and (file := read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
     return None if problem else now
 
@@ -322,7 +322,8 @@ def _read_bytes(path: str, root: str) -> bytes:
     return data
 
 
-def _read_code_file(path: str, root: str) -> CodeFile | None:
+def read_code_file(path: str, root: str) -> CodeFile | None:
+    """Return a file with its text, `None` if it cannot be read or is too large."""
     try:
         data = _read_bytes(path, root)
     except UnreadableFileError:

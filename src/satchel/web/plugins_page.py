@@ -28,7 +28,7 @@ def plugins(workbench: Workbench, _request: Request) -> Page:
 
 def _plugin(workbench: Workbench, entry: PluginEntry, catalog: Catalog) -> dict[str, Any]:
     contribution = entry.contribution
-    project = project_selection_path(".") if workbench.options.project else ""
+    project = project_selection_path(".") if workbench.options.sources.get("project") else ""
     layer = read_selection(selection_path(), project).layer(entry.name)
     is_isolated = any(isinstance(item.tool, WorkerTool) for item in contribution.tools)
     return {

@@ -62,7 +62,7 @@ def _tools(workbench: Workbench, server: str) -> list[dict[str, Any]]:
     """Return the tools of a server; those that differ from their pin with old and new."""
     return [
         {
-            **remote_tool_json(entry, tool.definition.name, drift.digest if drift else None),
+            **remote_tool_json(entry),
             "why": drift.why if drift else "",
             "changes": _sides(drift.change) if drift else [],
         }

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -197,15 +198,7 @@ async def replay_recording(workbench: Workbench, fields: Mapping[str, Any]) -> d
     differences = await replay(recorded, workbench.app.session(), run=fields.get("calls") is True)
     return {
         "entries": len(recorded),
-        "differences": [
-            {
-                "entry": item.entry,
-                "kind": item.kind,
-                "message": item.message,
-                "diff": lines_of_diff(item.diff),
-            }
-            for item in differences
-        ],
+        "differences": [{**asdict(item), "diff": lines_of_diff(item.diff)} for item in differences],
     }
 
 

@@ -72,13 +72,7 @@ def _parameters(loaded: Tool) -> dict[str, Any]:
 
 
 def _python(options: DevOptions, entry: ToolEntry) -> str:
-    sources = {
-        "skills": list(options.skills),
-        "plugins": list(options.plugins),
-        "entry_points": list(options.entry_points),
-        "project": "." if options.project else None,
-    }
-    arguments = ", ".join(f"{name}={value!r}" for name, value in sources.items() if value)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in options.sources.items() if value)
     return (
         "from satchel import Satchel\n\n"
         f"session = Satchel({arguments}).session()\n"

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import field
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -42,10 +43,8 @@ class DevOptions:
     """The address that opens an editor."""
     source_options: tuple[str, ...] = ()
     """The options that name the sources, for commands that a page shows."""
-    skills: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
-    entry_points: tuple[str, ...] = ()
-    project: bool = False
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of a `Satchel` with these sources; empty ones count as not given."""
 
 
 class Workbench:

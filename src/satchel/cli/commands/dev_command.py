@@ -1,8 +1,6 @@
 """`satchel dev`: the catalog in a browser while you build skills and tools."""
 
-import importlib.util
 import sys
-from dataclasses import replace
 from urllib.parse import quote
 
 import click
@@ -73,20 +71,14 @@ def command(
             message = f"{host} is reachable from other machines, so --token is required"
             raise click.UsageError(message)
         console.warn(f"{host} is reachable from other machines: who has the token can run tools")
-    _require_packages()
-    # Lazy: only this command needs a web server.
-    from satchel.http.quiet_server import listen
-    from satchel.web.dev_server import kept_token, serve_dev
-    from satchel.web.workbench import DevOptions, Workbench
-
-    try:
-        listening = listen(address)
-    except OSError as problem:
-        fix = "give another --port, or 0 for any"
-        where = f"{host}:{port}"
-        raise SatchelError(f"cannot listen: {problem.strerror}", where=where, fix=fix) from problem
+    try:  # lazy: only this command needs a web server
+        from satchel.http.quiet_server import listen
+        from satchel.web.dev_server import kept_token, serve_dev
+        from satchel.web.workbench import DevOptions, Workbench
+    except ImportError as problem:
+        raise SatchelError("satchel dev needs the extra web", fix=install_hint("web")) from problem
+    listening, address = listen(address)
     with listening:
-        address = replace(address, port=listening.getsockname()[1])
         token = token or kept_token(port)
         # Why a tool failed is for its developer, not for the network.
         errors = "message" if address.is_loopback else "summary"
@@ -100,10 +92,12 @@ def command(
                 read_only=read_only,
                 editor=editor,
                 source_options=tuple(sources.as_options()),
-                skills=sources.skills,
-                plugins=sources.plugins,
-                entry_points=sources.enabled_entry_points,
-                project=sources.project,
+                sources={
+                    "skills": [*sources.skills],
+                    "plugins": [*sources.plugins],
+                    "entry_points": [*sources.enabled_entry_points],
+                    "project": "." if sources.project else None,
+                },
             ),
         )
         url = f"{address.root_url}/?token={quote(token)}"
@@ -115,10 +109,3 @@ def command(
                 click.launch(url)
 
         run_until_stopped(serve_dev(workbench, listening, address, token, ready))
-
-
-def _require_packages() -> None:
-    packages = ("starlette", "uvicorn", "jinja2", "markdown_it")
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        raise SatchelError(f"satchel dev needs {', '.join(missing)}", fix=install_hint("web"))

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import click
 
@@ -12,7 +11,7 @@ from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
 from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
-from satchel.cli.mcp_login import is_address, log_in, log_out, server_at
+from satchel.cli.mcp_login import log_in, log_out
 from satchel.cli.rendering import table
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
@@ -20,11 +19,11 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.files.state_files import make_folder, state_folder
 from satchel.loader.trust_gate import project_parts
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, pin_files
-from satchel.mcp_servers.server_addresses import RemoteServer
+from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS
 from satchel.mcp_servers.server_options import ServerConfig
 from satchel.names import near_misses
-from satchel.reports.serializer import listed, remote_tool_json, server_json
+from satchel.reports.serializer import listed, remote_tool_json, server_json, server_name_of
 from satchel.reports.short_texts import count, status_label
 from satchel.text import one_line, visible
 
@@ -71,7 +70,7 @@ def tools(console: Console, name: str, state: str, sources: Sources, as_json: bo
     app = _connect(name, sources, state)
     entries = app.catalog.all_tools
     if as_json:
-        console.json([_tool_json(entry) for entry in entries])
+        console.json([remote_tool_json(entry) for entry in entries])
     else:
         _list("tool", entries, console)
     _say_diagnostics(app, console)
@@ -218,8 +217,9 @@ _BY_URL = "name a server that only your program declares by its URL"
 
 def _network_server(name: str, sources: Sources) -> tuple[str, RemoteServer]:
     """Return the name and the address of a declared server, or of one that a URL names."""
-    if is_address(name):
-        return server_at(name)
+    if name.startswith(("https://", "http://")):
+        server = HttpServer(name)
+        return server.name, server
     try:
         return name, _declared(name, sources).server
     except SatchelError as problem:
@@ -249,7 +249,7 @@ def _show_changes(
     """Print how tools differ from their approved version, and return the new digests."""
     drift = app.mcp_drift(server)
     server_names = [
-        one if one == INSTRUCTIONS else _server_name(_tool_of(app, one)) for one in names
+        one if one == INSTRUCTIONS else server_name_of(_tool_of(app, one)) for one in names
     ]
     digests: dict[str, str] = {}
     for name, change in drift.items():
@@ -335,15 +335,6 @@ def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
     """Return a tool by its name in Satchel or by its name at the server."""
     entries = [entry for entry in app.catalog.all_tools if entry.tool and entry.tool.is_remote]
     for entry in entries:
-        if name in {entry.name, _server_name(entry)}:
+        if name in {entry.name, server_name_of(entry)}:
             return entry
     raise NotFoundError("tool", name, near_misses(name, [entry.name for entry in entries]))
-
-
-def _server_name(entry: ToolEntry) -> str:
-    return (entry.tool.own_name if entry.tool else "") or entry.name
-
-
-def _tool_json(entry: ToolEntry) -> dict[str, Any]:
-    drift = getattr(entry.tool, "drift", None)
-    return remote_tool_json(entry, _server_name(entry), drift.digest if drift else None)

@@ -1,6 +1,7 @@
 """`satchel replay`: compare a recorded conversation with what a model would see now."""
 
 import asyncio
+from dataclasses import asdict
 
 import click
 
@@ -33,12 +34,7 @@ def command(
     app = sources.open(run_code=True, servers=True)
     differences = asyncio.run(replay(recorded, app.session(), run=calls))
     if as_json:
-        console.json(
-            [
-                {"entry": it.entry, "kind": it.kind, "message": it.message, "diff": it.diff}
-                for it in differences
-            ]
-        )
+        console.json([asdict(it) for it in differences])
     else:
         for it in differences:
             console.out(visible(f"{it.entry}: {it.kind}: {it.message}"))

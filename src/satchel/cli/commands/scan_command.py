@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
@@ -46,15 +47,7 @@ def command(
     reported = [it for it in findings if it.rule not in ignore]
     match "json" if as_json else form:
         case "json":
-            console.json(
-                [
-                    {
-                        "rule": it.rule, "path": it.path, "line": it.line, "text": it.text,
-                        "meaning": it.meaning,
-                    }
-                    for it in reported
-                ]
-            )  # fmt: skip
+            console.json([{**asdict(it), "meaning": it.meaning} for it in reported])
         case "sarif":
             console.json(_sarif_report(reported))
         case "github":

@@ -1,11 +1,9 @@
 """`satchel serve`: serve tools and skills over MCP until the client disconnects or Ctrl-C."""
 
-import asyncio
 import gc
 import os
 import re
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -136,9 +134,16 @@ def command(
         skill_tools=not no_skill_tools,
     )
     unused = [option for name, option in _HTTP_OPTIONS.items() if web[name] not in {None, ()}]
-    start = _Start(sources=sources, is_strict=strict, import_limit=plugin_import, verbose=verbose)
     if http is None and unused:
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
+    start = _Start(
+        sources=sources,
+        selection=selection,
+        console=console,
+        is_strict=strict,
+        import_limit=plugin_import,
+        verbose=verbose,
+    )
     if client is not None and http is not None:
         _print_http_config(
             McpClient(**CLIENTS[client]), http, web["hosts"], web["token_file"], console
@@ -146,9 +151,9 @@ def command(
     elif client is not None:
         _print_stdio_config(McpClient(**CLIENTS[client]), sources, console)
     elif http is not None:
-        _serve_http(http, selection, start, console, **web)
+        _serve_http(http, start, **web)
     else:
-        _serve_stdio(selection, start, console)
+        _serve_stdio(start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,14 +161,14 @@ class _Start:
     """What is served, and how it is started."""
 
     sources: Sources
+    selection: ServedSelection
+    console: Console
     is_strict: bool
     import_limit: float | None
     verbose: bool
 
-    def open(
-        self, selection: ServedSelection, console: Console
-    ) -> "tuple[satchel.Satchel, satchel.Catalog]":
-        """Load everything, say what is served, and return the catalog that this was said of.
+    def open(self) -> "tuple[satchel.Satchel, LateProblems]":
+        """Load everything, and say what is served; the second says what changes later.
 
         Raises `SatchelError` if not all is served.
         """
@@ -180,17 +185,17 @@ class _Start:
         )
         log.know(app)
         catalog = app.catalog
-        report = served_report(catalog, app.declared_mcp_servers, selection)
+        report = served_report(catalog, app.declared_mcp_servers, self.selection)
         # The first one is in the error of `--strict`.
         missing = report.missing[1:] if self.is_strict else report.missing
         for line in (*missing, *report.others, report.served):
-            console.say(line)
-        summary(catalog, console, names_missing=False)
+            self.console.say(line)
+        summary(catalog, self.console, names_missing=False)
         if self.is_strict and report.missing:
             first, number = report.missing[0], len(report.missing)
             repeated = f" ({number - 1} more above)" if number > 1 else ""
             raise SatchelError(f"not everything that you named is served: {first}{repeated}")
-        return app, catalog
+        return app, LateProblems(app, catalog, self.console, self.selection)
 
 
 def _print_http_config(
@@ -225,7 +230,7 @@ def _print_stdio_config(client: McpClient, sources: Sources, console: Console) -
     console.say(f"add this to {client.file}")
 
 
-def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) -> None:
+def _serve_stdio(start: _Start) -> None:
     with paused_collector():
         require_sdk()
         from satchel.mcp.mcp_server import SatchelServer, StartWait
@@ -235,19 +240,16 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
 
     # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
-    app, reported = start.open(selection, console)
-    stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
+    app, problems = start.open()
+    stdout = start.console.stream.buffer  # the protocol is UTF-8 in every locale
     wait = StartWait.from_now()
-    server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
-    problems = LateProblems(app, reported, console, selection)
+    server = partial(SatchelServer, app, start.selection, single=True, start_wait=wait)
     _run(app, lambda: serve_stdio(server(), stdin, stdout), problems)
 
 
 def _serve_http(
     where: str,
-    selection: ServedSelection,
     start: _Start,
-    console: Console,
     *,
     token_file: str | None,
     hosts: Texts,
@@ -263,28 +265,23 @@ def _serve_http(
 
         gc.freeze()  # modules stay, so no later collection needs to look at them
 
-    try:
-        listening = listen(address)
-    except OSError as problem:
-        raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
+    listening, address = listen(address)
     with listening:
-        address = replace(address, port=listening.getsockname()[1])
-        app, reported = start.open(selection, console)
-
-        def serve() -> Coroutine[Any, Any, None]:
-            return serve_http(
-                app,
-                selection,
-                listening,
-                address,
-                tokens=tokens,
-                hosts=hosts,
-                origins=origins,
-                per_second=_DEFAULT_RATE if rate is None else rate,
-                ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
-            )
-
-        _run(app, serve, LateProblems(app, reported, console, selection))
+        app, problems = start.open()
+        text = f"serving at {address.url}, press Ctrl-C to stop"
+        serve = partial(
+            serve_http,
+            app,
+            start.selection,
+            listening,
+            address,
+            tokens=tokens,
+            hosts=hosts,
+            origins=origins,
+            per_second=_DEFAULT_RATE if rate is None else rate,
+            ready=lambda: start.console.say(text),
+        )
+        _run(app, serve, problems)
 
 
 def _parse_address(where: str, token_file: str | None) -> Address:
@@ -305,11 +302,7 @@ def _run(
     """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
     async def serve_and_watch() -> None:
-        async with app.watch():
-            following = asyncio.create_task(problems.follow())
-            try:
-                await serve()
-            finally:
-                following.cancel()
+        async with app.watch(), problems.followed():
+            await serve()
 
     run_until_stopped(serve_and_watch())

@@ -12,7 +12,7 @@ from satchel.cli.commands.remove_command import chosen_records
 from satchel.cli.console import Console
 from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
 from satchel.cli.unit_placement import as_placed, place_unit, require_valid
-from satchel.cli.unit_report import diff_lines, say_units
+from satchel.cli.unit_report import folder_diff, say_units
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.artefact_signatures import Signer, recorded, time_of
@@ -87,7 +87,7 @@ class _Updater:
                     self.terminal.say(
                         "  it was changed here since it was added; these changes would be lost"
                     )
-                for line in diff_lines(target, new):
+                for line in folder_diff(target, new):
                     self.terminal.say(line, as_is=True)
             self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not doubt)
             place_unit(unit, source, self.folder, self.terminal)

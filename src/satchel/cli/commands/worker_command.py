@@ -68,12 +68,12 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     )
 
     async def run() -> None:
-        tasks = [asyncio.create_task(announce()), asyncio.create_task(problems.follow())]
+        announcing = asyncio.create_task(announce())
         try:
-            await worker.run()
+            async with problems.followed():
+                await worker.run()
         finally:
-            for task in tasks:
-                task.cancel()
+            announcing.cancel()
 
     async def announce() -> None:
         await worker.ready.wait()
