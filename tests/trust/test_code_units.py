@@ -5,12 +5,19 @@ import json
 import pytest
 
 from satchel.configuration.selection_reader import parse_selection, read_selection
+from satchel.files.file_reader import Stamp, digest_of
 from satchel.settings import Limits
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
 from satchel.trust import code_units
-from satchel.trust.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
+from satchel.trust.code_units import (
+    LISTING,
+    plugin_unit,
+    requested_variables,
+    settings_unit,
+    skill_unit,
+)
 
 
 def plugin(folder, **options):
@@ -72,6 +79,29 @@ def test_all_files_of_a_plugin_that_starts_a_program_count(tmp_path):
     assert plugin(tmp_path).digest == before.digest
     (bundle / "server.js").write_text("x")
     assert plugin(tmp_path).digest != before.digest
+
+
+def test_a_program_that_is_old_enough_to_be_remembered_is_compared_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(Stamp, "is_settled", lambda _stamp: True)
+    text = "[mcp.own]\ncommand = 'node'\n"
+    (tmp_path / "server.js").write_text("first")
+    before = settings(tmp_path, text)
+    assert settings(tmp_path, text) == before
+    (tmp_path / "server.js").write_text("another")
+    assert settings(tmp_path, text).digest_at("server.js") != before.digest_at("server.js")
+    assert before.digest_at("server.js") == digest_of(b"first")
+
+
+def test_the_entry_in_a_marketplace_is_shown_if_texts_are(tmp_path, write_files):
+    entry = {"name": "a", "source": "./a", "mcpServers": {"s": {"command": "node"}}}
+    market = {"name": "m", "owner": {"name": "o"}, "plugins": [entry]}
+    write_files(
+        tmp_path / "plugins",
+        {".claude-plugin/marketplace.json": json.dumps(market), "a/server.js": "x"},
+    )
+    assert plugin(tmp_path).files[LISTING].text == ""
+    shown = plugin(tmp_path, with_text=True).files[LISTING].text
+    assert json.loads(shown)["source"] == "./a"
 
 
 @pytest.mark.parametrize(
