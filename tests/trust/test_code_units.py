@@ -26,9 +26,10 @@ def plugin(folder, **options):
     return plugin_unit(finding, str(folder), **options)
 
 
-def settings(folder, text):
+def settings(folder, text, **options):
     path = str(folder / "satchel.toml")
-    return settings_unit(parse_selection(path, Precedence.PROJECT, text.encode()), str(folder))
+    file = parse_selection(path, Precedence.PROJECT, text.encode())
+    return settings_unit(file, str(folder), **options)
 
 
 @pytest.fixture
@@ -90,6 +91,19 @@ def test_a_program_that_is_old_enough_to_be_remembered_is_compared_too(tmp_path,
     (tmp_path / "server.js").write_text("another")
     assert settings(tmp_path, text).digest_at("server.js") != before.digest_at("server.js")
     assert before.digest_at("server.js") == digest_of(b"first")
+    assert settings(tmp_path, text, with_text=True).files["server.js"].text == "another"
+
+
+def test_a_program_that_just_changed_is_read_each_time(tmp_path, monkeypatch):
+    stamp = Stamp.at(str(tmp_path))
+    monkeypatch.setattr(Stamp, "at", lambda _path: stamp)
+    monkeypatch.setattr(Stamp, "is_settled", lambda _stamp: False)
+    digests = set()
+    for content in ("1", "2"):
+        (tmp_path / "server.js").write_text(content)
+        unit = settings(tmp_path, "[mcp.own]\ncommand = 'node'\n")
+        digests.add(unit.digest_at("server.js"))
+    assert len(digests) == 2
 
 
 def test_the_entry_in_a_marketplace_is_shown_if_texts_are(tmp_path, write_files):
@@ -124,6 +138,23 @@ def test_other_settings_are_code_by_what_they_say(tmp_path, text):
     assert settings(tmp_path, f"# A comment.\n{text}").digest == unit.digest
     other = settings(tmp_path, "[mcp.a]\ncommand = 'z'\n")
     assert unit.digest != other.digest
+
+
+def test_every_value_of_a_definition_counts(tmp_path, write_files):
+    before = settings(tmp_path, "[config.a]\nday = 2026-01-01\n")
+    assert settings(tmp_path, "[config.a]\nday = 2026-01-02\n").digest != before.digest
+    digests = set()
+    for value in ("1", "2"):
+        server = {"command": "node", "env": {"KEY": value}}
+        write_files(
+            tmp_path / "plugins/bundle",
+            {
+                ".claude-plugin/plugin.json": '{"name": "bundle"}',
+                ".mcp.json": json.dumps({"mcpServers": {"a": server}}),
+            },
+        )
+        digests.add(plugin(tmp_path).digest_at("MCP servers/"))
+    assert len(digests) == 2
 
 
 def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
