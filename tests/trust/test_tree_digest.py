@@ -23,6 +23,16 @@ def test_it_is_the_digest_of_all_paths_and_digests_without_caches(tmp_path, writ
     assert folder_digest(str(tmp_path)) == expected
 
 
+def test_a_large_file_counts_to_its_end(tmp_path):
+    content = bytearray(3 * 1024 * 1024)
+    (tmp_path / "large").write_bytes(content)
+    before = read_digests(str(tmp_path))
+    assert before == {"large": hashlib.sha256(content).hexdigest()}
+    content[-1] = 1
+    (tmp_path / "large").write_bytes(content)
+    assert read_digests(str(tmp_path)) != before
+
+
 @pytest.mark.parametrize(("args", "counts"), [(["-m", "pkg"], True), (["server.py"], False)])
 def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, args, counts):
     server = {"command": "sh" if counts else "node", "args": args}
