@@ -54,7 +54,12 @@ TARGETS = {
     "trust": (
         ["src/satchel/trust/*.py"],
         [
-            *("tests/trust", "tests/cli/test_trust_report.py", "tests/test_hostile_project.py"),
+            *(
+                "tests/trust",
+                "tests/loader/test_lock_guard.py",
+                "tests/loader/test_name_choices.py",
+            ),
+            *("tests/cli/test_trust_report.py", "tests/test_hostile_project.py"),
             *("tests/cli/test_trust.py", "tests/cli/test_lock.py"),
         ],
     ),

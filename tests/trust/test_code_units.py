@@ -5,12 +5,19 @@ import json
 import pytest
 
 from satchel.configuration.selection_reader import parse_selection, read_selection
+from satchel.files.file_reader import Stamp, digest_of
 from satchel.settings import Limits
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
 from satchel.trust import code_units
-from satchel.trust.code_units import plugin_unit, requested_variables, settings_unit, skill_unit
+from satchel.trust.code_units import (
+    LISTING,
+    plugin_unit,
+    requested_variables,
+    settings_unit,
+    skill_unit,
+)
 
 
 def plugin(folder, **options):
@@ -19,9 +26,10 @@ def plugin(folder, **options):
     return plugin_unit(finding, str(folder), **options)
 
 
-def settings(folder, text):
+def settings(folder, text, **options):
     path = str(folder / "satchel.toml")
-    return settings_unit(parse_selection(path, Precedence.PROJECT, text.encode()), str(folder))
+    file = parse_selection(path, Precedence.PROJECT, text.encode())
+    return settings_unit(file, str(folder), **options)
 
 
 @pytest.fixture
@@ -74,6 +82,42 @@ def test_all_files_of_a_plugin_that_starts_a_program_count(tmp_path):
     assert plugin(tmp_path).digest != before.digest
 
 
+def test_a_program_that_is_old_enough_to_be_remembered_is_compared_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(Stamp, "is_settled", lambda _stamp: True)
+    text = "[mcp.own]\ncommand = 'node'\n"
+    (tmp_path / "server.js").write_text("first")
+    before = settings(tmp_path, text)
+    assert settings(tmp_path, text) == before
+    (tmp_path / "server.js").write_text("another")
+    assert settings(tmp_path, text).digest_at("server.js") != before.digest_at("server.js")
+    assert before.digest_at("server.js") == digest_of(b"first")
+    assert settings(tmp_path, text, with_text=True).files["server.js"].text == "another"
+
+
+def test_a_program_that_just_changed_is_read_each_time(tmp_path, monkeypatch):
+    stamp = Stamp.at(str(tmp_path))
+    monkeypatch.setattr(Stamp, "at", lambda _path: stamp)
+    monkeypatch.setattr(Stamp, "is_settled", lambda _stamp: False)
+    digests = set()
+    for content in ("1", "2"):
+        (tmp_path / "server.js").write_text(content)
+        unit = settings(tmp_path, "[mcp.own]\ncommand = 'node'\n")
+        digests.add(unit.digest_at("server.js"))
+    assert len(digests) == 2
+
+
+def test_the_entry_in_a_marketplace_is_shown_if_texts_are(tmp_path, write_files):
+    entry = {"name": "a", "source": "./a", "mcpServers": {"s": {"command": "node"}}}
+    market = {"name": "m", "owner": {"name": "o"}, "plugins": [entry]}
+    write_files(
+        tmp_path / "plugins",
+        {".claude-plugin/marketplace.json": json.dumps(market), "a/server.js": "x"},
+    )
+    assert plugin(tmp_path).files[LISTING].text == ""
+    shown = plugin(tmp_path, with_text=True).files[LISTING].text
+    assert json.loads(shown)["source"] == "./a"
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "enable = ['skill:pdf']\n", "[skills]\nfirst = ['a']\n", "[sources]\nskills = ['a']\n"],
@@ -94,6 +138,23 @@ def test_other_settings_are_code_by_what_they_say(tmp_path, text):
     assert settings(tmp_path, f"# A comment.\n{text}").digest == unit.digest
     other = settings(tmp_path, "[mcp.a]\ncommand = 'z'\n")
     assert unit.digest != other.digest
+
+
+def test_every_value_of_a_definition_counts(tmp_path, write_files):
+    before = settings(tmp_path, "[config.a]\nday = 2026-01-01\n")
+    assert settings(tmp_path, "[config.a]\nday = 2026-01-02\n").digest != before.digest
+    digests = set()
+    for value in ("1", "2"):
+        server = {"command": "node", "env": {"KEY": value}}
+        write_files(
+            tmp_path / "plugins/bundle",
+            {
+                ".claude-plugin/plugin.json": '{"name": "bundle"}',
+                ".mcp.json": json.dumps({"mcpServers": {"a": server}}),
+            },
+        )
+        digests.add(plugin(tmp_path).digest_at("MCP servers/"))
+    assert len(digests) == 2
 
 
 def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):

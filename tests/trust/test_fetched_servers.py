@@ -1,5 +1,6 @@
 """Which servers use no file of their project, and which may run programs from above it."""
 
+import os
 import tomllib
 
 import pytest
@@ -119,3 +120,14 @@ def test_the_file_above_a_project_that_decides_what_runs_is_named(
 )
 def test_a_command_may_hide_the_names_of_files_it_uses(server, is_hidden):
     assert may_hide_names(server) is is_hidden
+
+
+def test_a_folder_that_cannot_be_listed_may_hold_what_is_named(tmp_path, monkeypatch):
+    table = {"command": "npx", "args": ["serve", "sub/run"]}
+    assert not may_use_project(table, str(tmp_path))
+
+    def refuse(_path):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert may_use_project(table, str(tmp_path))

@@ -1,10 +1,21 @@
 """The digest of a folder: what counts, and which file is the first that changed."""
 
+import hashlib
+import json
 import subprocess
 
 import pytest
 
-from satchel.trust.tree_digest import changed_file, folder_digest, read_digests, tree_digest
+from satchel.settings import Limits
+from satchel.sources.plugin_scan import scan_plugins
+from satchel.sources.search_roots import RootKind, search_root
+from satchel.trust.tree_digest import (
+    changed_file,
+    digest_of_finding,
+    folder_digest,
+    read_digests,
+    tree_digest,
+)
 
 SHA256SUM = "find . -type f -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum -z | sha256sum"
 
@@ -64,3 +75,35 @@ def test_the_first_of_several_is_named_also_if_the_folder_is_gone(folder):
     before = read_digests(str(folder))
     folder.rename(folder.with_name("moved"))
     assert changed(folder, before) == "A.txt"
+
+
+def test_a_large_file_counts_to_its_end(tmp_path):
+    content = bytearray(3 * 1024 * 1024)
+    (tmp_path / "large").write_bytes(content)
+    before = read_digests(str(tmp_path))
+    assert before == {"large": hashlib.sha256(content).hexdigest()}
+    content[-1] = 1
+    (tmp_path / "large").write_bytes(content)
+    assert read_digests(str(tmp_path)) != before
+
+
+@pytest.mark.parametrize(("args", "counts"), [(["-m", "pkg"], True), (["server.py"], False)])
+def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, args, counts):
+    server = {"command": "sh" if counts else "node", "args": args}
+    write_files(
+        tmp_path / "plugins/bundle",
+        {
+            ".claude-plugin/plugin.json": '{"name": "bundle"}',
+            ".mcp.json": json.dumps({"mcpServers": {"a": server}}),
+            "pkg/__pycache__/a.pyc": "1",
+        },
+    )
+
+    def digest():
+        root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
+        (finding,) = scan_plugins(root, Limits()).findings.values()
+        return digest_of_finding(finding)
+
+    before = digest()
+    (tmp_path / "plugins/bundle/pkg/__pycache__/a.pyc").write_text("2")
+    assert (digest() != before) is counts
