@@ -292,6 +292,24 @@ def test_a_broken_skill_keeps_its_last_good_version():
     assert [entry.state for entry in app.catalog.all_skills] == [Status.STALE] * 2
 
 
+def test_an_invalid_tool_keeps_its_last_good_version():
+    def invalid(name: open):
+        """Greet."""
+
+    invalid.__name__ = "greet"
+    valid = Contribution(tools=[greet])
+    broken = Contribution(tools=[invalid])
+    app = Satchel(providers=[Given(valid, broken, broken, valid)])
+    before = app.catalog.tools["greet"]
+    for expected in (Status.STALE, Status.STALE, Status.OK):
+        app.refresh()
+        entry = app.catalog.tools["greet"]
+        assert (entry.state, entry.tool) == (expected, before.tool)
+        (*problems,) = (item.code for item in app.catalog.diagnostics)
+        assert ("provider-item-invalid" in problems) is (expected == Status.STALE)
+        assert call(app.session(), "greet", name="Ada") == "Hello Ada"
+
+
 @pytest.mark.parametrize("change", [{"description": None}, {"files": {"../a": "b"}}])
 def test_an_invalid_skill_keeps_its_last_good_version(change):
     invalid = Contribution(

@@ -329,7 +329,7 @@ class ToolContribution:
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """The contract that it is bound to."""
     state: Status = Status.OK
-    """`ok`; `held` while it waits for approval or a value; `failed`."""
+    """`ok`; `stale`; `held` while it waits for approval or a value; `failed`."""
     needs: tuple[str, ...] = ()
     """The configuration keys that it needs, as far as its code says so without being run."""
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -111,7 +111,9 @@ def take(contribution: Any, last: Provided, limits: Limits, number: int) -> Prov
             scope=contribution.precedence,
             groups=groups,
             tools=tools,
-            digest=digest_of("\n".join(f"{tool.name} {tool.version}" for tool in tools).encode()),
+            digest=digest_of(
+                "\n".join(f"{tool.name} {tool.version} {tool.state}" for tool in tools).encode()
+            ),
             diagnostics=tuple(checked.diagnostics),
         ),
         skills=skills,
@@ -208,11 +210,24 @@ def _tools(
     version: str,
 ) -> Iterable[ToolContribution]:
     # Not by `==`, which an item may define; but a method is a new object each time it is read.
-    earlier = {_identity(_source_of(item)): item for item in plugin.tools}
+    earlier = {
+        _identity(_source_of(item)): replace(item, state=Status.OK, diagnostics=())
+        if item.state is Status.STALE
+        else item
+        for item in plugin.tools
+    }
+    last_good = {item.name: item for item in plugin.tools}
     names: set[str] = set()
 
     def convert(item: Any) -> ToolContribution:
-        return earlier.get(_identity(item)) or _tool(item, plugin, version, limits)
+        try:
+            return earlier.get(_identity(item)) or _tool(item, plugin, version, limits)
+        except Exception as error:
+            before = last_good.get(_name_of(item))
+            if before is None:
+                raise
+            problem = _invalid_item(error, plugin.path, "its last good version stays")
+            return replace(before, state=Status.STALE, diagnostics=(problem,))
 
     for tool in checked.each(_all(contribution.tools, "tools", limits), convert):
         if tool.name in names:
@@ -240,6 +255,11 @@ def _source_of(contribution: ToolContribution) -> Any:
     """Return the object that a provider returned for a tool: the tool or its function."""
     tool = contribution.tool
     return tool.fn if isinstance(tool, FunctionTool) else tool
+
+
+def _name_of(item: Any) -> str:
+    """Return the name of an invalid tool, or of its function."""
+    return str(getattr(item, "name", None) or getattr(item, "__name__", ""))
 
 
 def _identity(item: Any) -> tuple[int, ...]:
