@@ -100,7 +100,7 @@ def test_only_what_is_dirty_is_read_again(run, write_skill, tmp_path):
 @pytest.mark.parametrize("first_event", [["source", "target"], ["source"], ["target"]])
 @pytest.mark.parametrize("folders", [("skills", "more"), ("more", "skills")])
 def test_a_skill_that_moves_to_another_root_is_served_there(
-    given, write_skill, tmp_path, folders, first_event
+    pass_inputs, write_skill, tmp_path, folders, first_event
 ):
     source, target = folders
     paths = {"source": tmp_path / source / "pdf", "target": tmp_path / target / "pdf"}
@@ -108,7 +108,7 @@ def test_a_skill_that_moves_to_another_root_is_served_there(
     (tmp_path / target).mkdir()
     roots = tuple(search_root(tmp_path / name, RootKind.SKILLS) for name in ("skills", "more"))
     settings = Settings(pace=WatchTimings(settle=60))
-    config = given(run_code=False, roots=roots, settings=settings).config
+    config = pass_inputs(run_code=False, roots=roots, settings=settings).config
     seen = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     paths["source"].rename(paths["target"])
     for event in (first_event, [name for name in paths if name not in first_event]):
