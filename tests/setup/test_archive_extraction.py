@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.errors import SatchelError
-from satchel.setup.archive_extraction import Extraction, stem_of
+from satchel.setup.archive_extraction import extract_archive, stem_of
 from satchel.setup.folder_placement import removed
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
@@ -71,7 +71,7 @@ def world(tmp_path):
 
 
 def extract(archive, target, **limits):
-    Extraction(archive=str(archive), target=str(target), **limits).run()
+    extract_archive(str(archive), str(target), **limits)
     return sorted(str(p.relative_to(target)) for p in target.rglob("*"))
 
 
@@ -79,7 +79,7 @@ def assert_refused(archive, world, match=".", **limits):
     """Nothing came of it: neither inside nor outside."""
     before = sorted(world.parent.rglob("*"))
     with pytest.raises(SatchelError, match=match):
-        Extraction(archive=str(archive), target=str(world / "out"), **limits).run()
+        extract_archive(str(archive), str(world / "out"), **limits)
     assert sorted(world.parent.rglob("*")) == before
     assert (world.parent / "secret").read_text() == "s"
 
@@ -281,9 +281,9 @@ def test_an_archive_never_replaces_itself(world):
     archive = tar(world / "model", file("a"))
     before = archive.read_bytes()
     with pytest.raises(SatchelError, match="give to="):
-        Extraction(archive=str(archive), target=str(archive)).run()
+        extract_archive(str(archive), str(archive))
     with pytest.raises(SatchelError, match="give to="):
-        Extraction(archive=str(archive), target=str(world)).run()
+        extract_archive(str(archive), str(world))
     assert archive.read_bytes() == before
     assert os.listdir(world) == ["model"]
 
@@ -316,7 +316,7 @@ def test_no_names_and_links_lead_out(tmp_path_factory, members):
     archive = tar(base / "m.tar", *(special(*member) for member in members))
     out = base / "data/out"
     try:
-        Extraction(archive=str(archive), target=str(out)).run()
+        extract_archive(str(archive), str(out))
     except SatchelError:
         assert not out.exists()
     for path in out.rglob("*") if out.exists() else ():

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.runtime.redaction import current_folder
-from satchel.text import one_line
+from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import Entry
+
+_MOST_OF_NAMES = 400
+"""Characters of names in one message."""
 
 
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: `1 skill`, `2 skills`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def some_names(names: Iterable[str]) -> str:
+    """Return names on one line, cut after some hundred characters."""
+    return shorten(", ".join(map(one_line, names)), _MOST_OF_NAMES)
 
 
 def count_units(units: Iterable[Any], noun: str) -> str:

@@ -11,7 +11,6 @@ from typing import IO, Any
 
 from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside, is_utf8, reason_of
-from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.folder_placement import hidden_beside, placed, removed
 from satchel.setup.source_addresses import ARCHIVE_ENDING
@@ -28,70 +27,68 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extraction:
-    """One archive to extract; its files replace the folder `target` after everything succeeded."""
+def extract_archive(
+    archive: str, target: str, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES
+) -> None:
+    """Extract an archive; its files replace the folder `target` after everything succeeded.
 
-    archive: str
-    target: str
-    most_files: int = MOST_FILES
-    most_bytes: int = MOST_BYTES
+    Raises `SatchelError`; the target is then unchanged.
+    """
+    if is_inside(os.path.realpath(archive), os.path.realpath(target)):
+        message = "is in the folder that the extraction would replace"
+        raise SatchelError(message, where=archive, fix="give to= another folder")
+    staged = hidden_beside(target)
+    try:
+        os.makedirs(staged)
+        with open(archive, "rb") as file:
+            extract = _unzip if file.read(4) in _ZIP_STARTS else _untar
+            file.seek(0)
+            extract(file, ExtractedMembers(staged, most_files, most_bytes))
+        with placed(staged, target):
+            pass
+    except SatchelError as problem:
+        raise SatchelError(problem.message, where=archive, fix=problem.fix) from None
+    except Exception as problem:
+        # The libraries do not document what they raise for a broken archive.
+        reason = shorten(one_line(reason_of(problem)), 200) or type(problem).__name__
+        raise SatchelError(f"cannot extract: {reason}", where=archive) from None
+    finally:
+        removed(staged)
 
-    def run(self) -> None:
-        """Extract the archive. Raises `SatchelError`; the target is then unchanged."""
-        if is_inside(os.path.realpath(self.archive), os.path.realpath(self.target)):
-            message = "is in the folder that the extraction would replace"
-            raise SatchelError(message, where=self.archive, fix="give to= another folder")
-        staged = hidden_beside(self.target)
-        try:
-            os.makedirs(staged)
-            with open(self.archive, "rb") as file:
-                extract = self._unzip if file.read(4) in _ZIP_STARTS else self._untar
-                file.seek(0)
-                extract(file, ExtractedMembers(staged, self.most_files, self.most_bytes))
-            with placed(staged, self.target):
-                pass
-        except SatchelError as problem:
-            raise SatchelError(problem.message, where=self.archive, fix=problem.fix) from None
-        except Exception as problem:
-            # The libraries do not document what they raise for a broken archive.
-            reason = shorten(one_line(reason_of(problem)), 200) or type(problem).__name__
-            raise SatchelError(f"cannot extract: {reason}", where=self.archive) from None
-        finally:
-            removed(staged)
 
-    def _unzip(self, file: IO[bytes], members: "ExtractedMembers") -> None:
-        import zipfile  # lazy: most plugins extract no archives
+def _unzip(file: IO[bytes], members: "ExtractedMembers") -> None:
+    import zipfile  # lazy: most plugins extract no archives
 
-        with zipfile.ZipFile(file) as archive:
-            for info in archive.infolist():
-                mode = info.external_attr >> 16
-                is_plain = info.is_dir() or stat.S_IFMT(mode) in {0, stat.S_IFREG}
-                _checked(info.orig_filename)  # `filename` is cut at a NUL
-                path = members.add(info.filename, info.file_size, info.is_dir(), is_plain)
-                archive.extract(info, members.root)  # reads at most `file_size` bytes
-                if not info.is_dir() and os.path.getsize(path) != info.file_size:
-                    raise _refused(info.filename, "is truncated")
-                keep_executable(path, info.is_dir(), mode)
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            mode = info.external_attr >> 16
+            is_plain = info.is_dir() or stat.S_IFMT(mode) in {0, stat.S_IFREG}
+            _checked(info.orig_filename)  # `filename` is cut at a NUL
+            path = members.add(info.filename, info.file_size, info.is_dir(), is_plain)
+            archive.extract(info, members.root)  # reads at most `file_size` bytes
+            if not info.is_dir() and os.path.getsize(path) != info.file_size:
+                raise _refused(info.filename, "is truncated")
+            keep_executable(path, info.is_dir(), mode)
 
-    def _untar(self, file: IO[bytes], members: "ExtractedMembers") -> None:
-        import tarfile  # lazy: most plugins extract no archives
 
-        # Python 3.11.0 to 3.11.3 have no filter; the check of members is at least as strict.
-        has_filter = hasattr(tarfile, "data_filter")
-        options: dict[str, Any] = {"filter": "data"} if has_filter else {}
-        # For many small files, the records of names may be about as large as the files.
-        bounded: Any = _LimitedFile(_decompressed(file), 2 * self.most_bytes + _LARGEST_RECORD)
-        with tarfile.open(fileobj=bounded, mode="r:", errorlevel=2) as archive:
-            for info in archive:
-                is_plain = info.isdir() or info.isreg()
-                path = members.add(info.name, info.size, info.isdir(), is_plain)
-                if info.isdir():
-                    os.makedirs(path, exist_ok=True)
-                else:
-                    archive.extract(info, members.root, set_attrs=False, **options)
-                keep_executable(path, info.isdir(), info.mode)
-        bounded.require_end()
+def _untar(file: IO[bytes], members: "ExtractedMembers") -> None:
+    import tarfile  # lazy: most plugins extract no archives
+
+    # Python 3.11.0 to 3.11.3 have no filter; the check of members is at least as strict.
+    has_filter = hasattr(tarfile, "data_filter")
+    options: dict[str, Any] = {"filter": "data"} if has_filter else {}
+    # For many small files, the records of names may be about as large as the files.
+    bounded: Any = _LimitedFile(_decompressed(file), 2 * members.most_bytes + _LARGEST_RECORD)
+    with tarfile.open(fileobj=bounded, mode="r:", errorlevel=2) as archive:
+        for info in archive:
+            is_plain = info.isdir() or info.isreg()
+            path = members.add(info.name, info.size, info.isdir(), is_plain)
+            if info.isdir():
+                os.makedirs(path, exist_ok=True)
+            else:
+                archive.extract(info, members.root, set_attrs=False, **options)
+            keep_executable(path, info.isdir(), info.mode)
+    bounded.require_end()
 
 
 def stem_of(archive: str) -> str:
@@ -104,9 +101,9 @@ class ExtractedMembers:
     """Checks the members of one archive before each is written below `root`."""
 
     def __init__(self, root: str, most_files: int, most_bytes: int) -> None:
-        self.root = root
-        self._most_files, self._files = most_files, 0
-        self._most_bytes, self._bytes = most_bytes, 0
+        self.root, self.most_bytes = root, most_bytes
+        self._most_files = most_files
+        self._files = self._bytes = 0
 
     def add(self, name: str, size: int, is_folder: bool, is_plain: bool) -> str:
         """Return the path of the next member. Raises `SatchelError` if it may not be written."""
@@ -114,8 +111,8 @@ class ExtractedMembers:
         self._bytes += size
         if self._files > self._most_files:
             raise SatchelError(f"contains more than {self._most_files} files (most_files)")
-        if self._bytes > self._most_bytes:
-            raise SatchelError(f"contains more than {self._most_bytes} bytes (most_bytes)")
+        if self._bytes > self.most_bytes:
+            raise SatchelError(f"contains more than {self.most_bytes} bytes (most_bytes)")
         path = os.path.join(self.root, *_checked(name))
         if not is_plain:
             raise _refused(name, "is neither a file nor a folder; links are not extracted")

@@ -14,7 +14,7 @@ from satchel.files.file_reader import is_inside
 from satchel.files.state_files import data_folder
 from satchel.formats.config_fields import ConfigField
 from satchel.lazy_dataclass import dataclass
-from satchel.setup.archive_extraction import MOST_BYTES, MOST_FILES, Extraction, stem_of
+from satchel.setup.archive_extraction import MOST_BYTES, MOST_FILES, extract_archive, stem_of
 from satchel.setup.downloads import Download, last_part
 from satchel.setup.field_values import as_text, field_of
 
@@ -172,9 +172,7 @@ class SetupContext:
         """
         source = os.path.join(self.data, archive)
         target = self._own(os.fspath(to) or stem_of(source))
-        Extraction(
-            archive=source, target=target, most_files=most_files, most_bytes=most_bytes
-        ).run()
+        extract_archive(source, target, most_files=most_files, most_bytes=most_bytes)
         return Path(target)
 
     def _own(self, name: str) -> str:

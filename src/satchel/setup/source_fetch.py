@@ -6,14 +6,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import field
 from typing import Any
 
 from satchel.errors import SatchelError
 from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.setup.archive_extraction import Extraction
+from satchel.setup.archive_extraction import extract_archive
 from satchel.setup.artefact_signatures import (
     BUNDLES,
     Signer,
@@ -38,7 +37,7 @@ class FetchedSource:
     """The commit, or the digest of the archive; `""` for a folder."""
     signers: tuple[Signer, ...] = ()
     """Who signed the archive."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     """What was left out."""
 
     def named(self, problem: SatchelError) -> SatchelError:
@@ -82,9 +81,7 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
         try:
             sha256 = digest_of_file(archive)
             signers = signers_of(archive, sha256)
-            Extraction(
-                archive=archive, target=folder, most_files=MOST_FILES, most_bytes=MOST_BYTES
-            ).run()
+            extract_archive(archive, folder, most_files=MOST_FILES, most_bytes=MOST_BYTES)
         except SatchelError as problem:
             raise _renamed(problem, archive, address.location) from None
         version = f"sha256:{sha256}"

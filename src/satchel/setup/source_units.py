@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import field
 from typing import Literal
 
 from satchel.diagnostics import Diagnostic, Severity
@@ -60,9 +59,9 @@ class SourceUnits:
     """All skills and plugins of a source."""
 
     units: tuple[SourceUnit, ...] = ()
-    elsewhere: tuple[ListedPlugin, ...] = field(default=())
+    elsewhere: tuple[ListedPlugin, ...] = ()
     """The plugins that a marketplace lists at other addresses."""
-    left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
     """What cannot be added, with the reason."""
 
 

@@ -10,12 +10,10 @@ from satchel.prompt.skill_prompt import DEFAULT_BUDGET
 from satchel.prompt.token_estimate import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
-from satchel.reports.short_texts import count
-from satchel.text import one_line, shorten, visible
+from satchel.reports.short_texts import count, some_names
+from satchel.text import visible
 
 _CHARACTERS_PER_TOKEN = 4
-_MOST_NAMES = 400
-"""Characters of the names of inactive groups."""
 _PATIENCE = 15.0
 """Seconds to wait for MCP servers; only their skills and instructions are in the prompt."""
 
@@ -64,8 +62,8 @@ def command(
     else:
         console.say(count(len(prompt), "character"))
     if inactive := _inactive_groups(app, session):
-        names = shorten(", ".join(map(one_line, inactive)), _MOST_NAMES)
-        console.say(f"not in it, because they are not active (--group NAME): {names}")
+        text = f"not in it, because they are not active (--group NAME): {some_names(inactive)}"
+        console.say(text)
     if report := listing_report(session):
         console.say(report)
     summary(app.catalog, console)

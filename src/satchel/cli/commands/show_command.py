@@ -129,7 +129,6 @@ def _write(entry: "Entry", record: dict[str, Any], console: Console, *, was_run:
 
 
 def _write_parameters(parameters: Iterable[dict[str, Any]], console: Console) -> None:
-
     lines = [_parameter_line(parameter) for parameter in parameters]
     width = max((len(name) for name, _ in lines), default=0)
     for at, (name, text) in enumerate(lines):

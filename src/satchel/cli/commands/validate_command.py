@@ -19,7 +19,7 @@ from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_dia
 from satchel.files.file_reader import is_inside
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.repair_advice import with_free_names
-from satchel.reports.short_texts import count, count_units, relative, worst_first
+from satchel.reports.short_texts import count, count_units, relative, some_names, worst_first
 from satchel.settings import Limits
 from satchel.sources.command_scan import scan_commands
 from satchel.sources.marketplaces import is_marketplace
@@ -28,7 +28,7 @@ from satchel.sources.plugin_scan import missing_manifest, scan_plugins
 from satchel.sources.search_roots import RootKind, search_root, skills_of_plugin
 from satchel.sources.skill_findings import SKILL_FILE
 from satchel.sources.skill_scan import scan_skills
-from satchel.text import one_line, shorten
+from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -42,10 +42,6 @@ _FILES = frozenset(
 )
 _MANIFEST_FOLDERS = (".claude-plugin", NAMESPACE)
 """A manifest in one of these belongs to the plugin around it."""
-
-
-_MOST_NAMES = 400
-"""Characters of the names of what was not checked."""
 
 
 @click.command("validate", cls=Command)
@@ -90,13 +86,12 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     for line in _inactive_groups(plugins.values()):
         console.say(one_line(line))
     if unlisted := sorted({relative(path) for checked in checks for path in checked.unlisted}):
-        names = shorten(", ".join(unlisted), _MOST_NAMES)
-        console.say(one_line(f"not checked, since the marketplace does not list it: {names}"))
+        console.say(f"not checked, since the marketplace does not list it: {some_names(unlisted)}")
     if too_deep := [skill for path in paths for skill in _too_deep(path, skills)]:
         number = count(len(too_deep), "skill")
         limit = f"limit find_depth, {Limits().find_depth}"
-        names = shorten(", ".join(map(relative, too_deep)), _MOST_NAMES)
-        console.say(one_line(f"{number} too deep to be loaded from here ({limit}): {names}"))
+        names = some_names(map(relative, too_deep))
+        console.say(f"{number} too deep to be loaded from here ({limit}): {names}")
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     if not all(map(os.path.lexists, paths)):
