@@ -326,7 +326,7 @@ def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
     ("args", "counts"),
     [(["-c", "sh ./satchel.l?ck"], True), (["satchel.lock"], True), (["run.sh"], False)],
 )
-def test_files_of_satchel_count_if_a_command_may_hide_their_names(folder, args, counts):
+def test_the_lock_file_counts_if_a_command_may_hide_its_name(folder, args, counts):
     text = f"[mcp.box]\ncommand = 'sh'\nargs = {args}\n"
     before = settings(folder, text)
     (folder / "satchel.lock").write_text("touch PWN")

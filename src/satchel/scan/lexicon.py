@@ -10,12 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import accumulate, pairwise, product
 
 Span = tuple[int, int]
 """Where something begins and ends in a text."""
 
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?|\d+")
+_WORD_OR_GAP = re.compile(f"({_WORD.pattern})")
 _FILLERS = {
     *("a", "an", "the", "any", "all", "your", "its", "their", "his", "her", "my", "our", "ever"),
     *("also", "just", "then", "please", "every", "each", "of", "to", "very", "own", "other"),
@@ -55,8 +56,9 @@ class Lexicon:
         self._by_start: dict[tuple[str, ...], list[str]] = defaultdict(list)
         """Literals by their first letters: they say quickly what is not in a text."""
         for literal in self._by_literal:
-            self._by_start[tuple(literal[:_START])].append(literal)
-        self._short = {start for start in self._by_start if len(start) < _START}
+            if len(literal) >= _START:
+                self._by_start[tuple(literal[:_START])].append(literal)
+        self._short = [literal for literal in self._by_literal if len(literal) < _START]
 
     def cost(self, kind: str) -> tuple[int, str]:
         """Return how long a search for a kind takes: a key to sort by. Words cost nothing."""
@@ -66,19 +68,30 @@ class Lexicon:
     def spans_in(self, text: str) -> KindSpans:
         """Return where each kind stands in a text."""
         lower = text.lower()
-        letters = (lower[offset:] for offset in range(_START))
-        starts: set[tuple[str, ...]] = {*zip(*letters, strict=False), *self._short}
         code: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
+        for literal in self._literals_in(lower):
+            for kind, pattern in self._by_literal[literal]:
+                code[kind].append((literal, pattern))
+        return KindSpans(self._word_spans(text), code, text, lower)
+
+    def _literals_in(self, lower: str) -> Iterator[str]:
+        """Yield the literals in a text. Its pairs of letters say quickly which ones are not."""
+        pairs = {*pairwise(lower)}
+        for literal in self._short:
+            if pairs.issuperset(pairwise(literal)) and literal in lower:
+                yield literal
+        starts = {*zip(*(lower[offset:] for offset in range(_START)), strict=False)}
         for start in starts & self._by_start.keys():
             for literal in self._by_start[start]:
                 if tuple(literal[-_START:]) in starts and literal in lower:
-                    for kind, pattern in self._by_literal[literal]:
-                        code[kind].append((literal, pattern))
-        return KindSpans(self._word_spans(text), code, text, lower)
+                    yield literal
 
     def _word_spans(self, text: str) -> dict[str, list[Span]]:
         spans: dict[str, list[Span]] = defaultdict(list)
-        words = [(_stem(match[0]), *match.span()) for match in _WORD.finditer(text)]
+        # Gaps and words in turn: faster than a match for each word.
+        parts = _WORD_OR_GAP.split(text)
+        ends = [*accumulate(map(len, parts))]
+        words = [*zip(map(_stem, parts[1::2]), ends[::2], ends[1::2], strict=False)]
         for index, (word, start, _) in enumerate(words):
             if node := self._phrases.children.get(word):
                 for kind, last in _phrases_at(words, index, node):

@@ -53,8 +53,7 @@ LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
 _PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _SETTINGS = frozenset({SELECTION_FILE, SERVERS_FILE})
-"""The keys of units whose files have a definition under that name."""
-_OWN_FILES = _SETTINGS | {LOCK_FILE}
+"""Compared by what they define: while one is half written, its servers must not stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +162,9 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
         )
         is_hidden = any(map(may_hide_names, file.servers.values()))
         for path, program in programs.items():
-            if path not in _OWN_FILES or path in declared or is_hidden:
-                files[f"./{path}" if path in _SETTINGS else path] = program
+            is_own = path in _SETTINGS or (path == LOCK_FILE and not is_hidden)
+            if not is_own or path in declared:
+                files[f"./{path}" if path == name else path] = program
         problem = problem or _used_above(file.servers.values(), base)
     return CodeUnit(name, files, problem)
 
