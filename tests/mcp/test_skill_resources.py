@@ -14,7 +14,6 @@ from satchel.groups.group_activation import Activation, view_of
 from satchel.mcp.skill_resources import (
     SkillEntryCache,
     find_target,
-    list_directory,
     read_target,
     uri_of,
     without_folders,
@@ -75,14 +74,6 @@ def test_what_is_no_text_is_read_as_a_blob(app):
     content = asyncio.run(read_target(uri, find_target(uri, view(app)), Limits()))
     assert content["mimeType"] == "image/png"
     assert content["blob"] == "iVBORw0KGgoA"
-
-
-def test_a_folder_names_what_lies_directly_in_it(app):
-    assert list_directory(find_target("skill://pdf", view(app))) == [
-        {"uri": "skill://pdf/SKILL.md", "name": "SKILL.md", "mimeType": "text/markdown"},
-        {"uri": "skill://pdf/logo.png", "name": "logo.png"},
-        {"uri": "skill://pdf/references", "name": "references", "mimeType": "inode/directory"},
-    ]
 
 
 def test_an_entry_names_every_file_with_the_digest_of_its_bytes(app, folder):

@@ -1,6 +1,5 @@
 import asyncio
 import os
-import subprocess
 from contextlib import suppress
 
 import anyio
@@ -9,7 +8,7 @@ from mcp.client import stdio
 
 from satchel.mcp_servers import server_process
 from satchel.mcp_servers.server_addresses import StdioServer, is_nested, nesting
-from satchel.mcp_servers.server_process import run_process
+from satchel.mcp_servers.server_process import StderrBuffer, run_process
 
 
 async def test_a_process_ends_though_the_task_that_ends_it_is_cancelled(plain, tmp_path):
@@ -18,7 +17,7 @@ async def test_a_process_ends_though_the_task_that_ends_it_is_cancelled(plain, t
     begun, is_closing = asyncio.Event(), asyncio.Event()
 
     async def run():
-        async with run_process(server, subprocess.DEVNULL, 1_000):
+        async with run_process(server, StderrBuffer(), 1_000):
             await begun.wait()
             is_closing.set()
 
@@ -66,7 +65,7 @@ async def test_npx_takes_no_program_of_a_folder_above_that_of_its_server(
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setenv("SATCHEL_CACHE_DIR", str(tmp_path / "cache"))
     server = StdioServer(command="npx", args=args, cwd=str(tmp_path / "clone/sub"))
-    async with run_process(server, subprocess.DEVNULL, 1_000) as (read, _):
+    async with run_process(server, StderrBuffer(), 1_000) as (read, _):
         with suppress(anyio.EndOfStream):
             await read.receive()
     written = (tmp_path / "args").read_text().split()

@@ -38,7 +38,6 @@ from satchel.mcp.skill_resources import (
     SkillEntryCache,
     address_of,
     find_target,
-    list_directory,
     read_target,
 )
 from satchel.mcp.tool_client import (
@@ -66,12 +65,6 @@ _RESOURCE_NOT_FOUND = -32002
 
 class SkillParams(types.RequestParams):
     """The address of a skill's SKILL.md."""
-
-    uri: str
-
-
-class DirectoryParams(types.PaginatedRequestParams):
-    """The address of a folder."""
 
     uri: str
 
@@ -121,7 +114,7 @@ class SatchelServer:
         self._connected_mode = ClientMode(can_switch, is_lasting=True)
         self._connectionless_mode = ClientMode(can_switch=False, is_lasting=single)
         self._single_client = self._new_client(self._connectionless_mode) if single else None
-        self.notifier = Notifier(app, self._shared_view, self._view_of, self._use_view)
+        self.notifier = Notifier(app, self._shared_view, self._view_of)
         self.server: Server[None] = self._server(name)
 
     def _server(self, name: str) -> Server[None]:
@@ -146,11 +139,10 @@ class SatchelServer:
         server.middleware.append(self._answer_from_cache)
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         server.middleware.append(sealed)
-        server.extensions[EXTENSION] = {"directoryRead": True}
+        server.extensions[EXTENSION] = {}
         add = server.add_request_handler
         add("skills/list", types.PaginatedRequestParams, self._skills)
         add("skills/get", SkillParams, self._skill)
-        add("resources/directory/read", DirectoryParams, self._directory)
         # Not by the constructor, which warns that it is deprecated: older clients need it.
         add("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         server.add_notification_handler(
@@ -176,10 +168,6 @@ class SatchelServer:
 
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shared_view().schemas.get(tool)
-
-    def _use_view(self, newest: ClientView) -> None:
-        """Drop cached entries of removed skills."""
-        self._skill_entries.forget_all_but(newest.catalog.all_skills)
 
     # ---- clients ----------------------------------------------------------------------------
 
@@ -394,12 +382,6 @@ class SatchelServer:
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
         return {"skill": entry, **UNCACHED}
-
-    async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
-        target = find_target(params.uri, self._view(ctx).view)
-        if target is None or not target.is_directory:
-            raise MCPError(types.INVALID_PARAMS, f"No directory is served at {params.uri}.")
-        return _page("resources", PagedList.of(list_directory(target)), params)
 
     # ---- the rest ---------------------------------------------------------------------------
 

@@ -27,7 +27,6 @@ TEMPLATE = {
     "name": "skill-file",
     "description": "A file of a skill, by the skill's name and the file's path in its folder.",
 }
-_DIRECTORY = "inode/directory"
 
 
 def uri_of(skill: str, path: str = SKILL_FILE) -> str:
@@ -69,13 +68,6 @@ class SkillTarget:
         """Whether it is a file of the skill."""
         return any(file.name == self.path for file in self.skill.files)
 
-    @property
-    def is_directory(self) -> bool:
-        """Whether it is the skill's folder, or a folder below it with files."""
-        return not self.path or any(
-            file.name.startswith(f"{self.path}/") for file in self.skill.files
-        )
-
 
 def find_target(uri: str, view: View) -> SkillTarget | None:
     """Return the target of a URI, `None` if it names no visible skill."""
@@ -101,26 +93,6 @@ async def read_target(uri: str, target: SkillTarget, limits: Limits) -> dict[str
     except UnicodeDecodeError:
         return {**content, "blob": b64encode(file.data).decode()}
     return {**content, "text": text}
-
-
-def list_directory(target: SkillTarget) -> list[dict[str, Any]]:
-    """Return the files and non-empty folders directly in a folder."""
-    start = f"{target.path}/" if target.path else ""
-    below = [file.name[len(start) :] for file in target.skill.files if file.name.startswith(start)]
-    return [
-        {
-            "uri": address_of(target.skill, f"{start}{name}"),
-            "name": name,
-            **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
-        }
-        for name in sorted({path.split("/")[0] for path in below})
-    ]
-
-
-def _likely_kind(name: str) -> dict[str, str]:
-    """Return the media type that a file name suggests; for images the bytes are needed."""
-    kind = media_type_of(name, b"")
-    return {} if kind == "text/plain" else {"mimeType": kind}
 
 
 class SkillEntryCache:

@@ -20,6 +20,7 @@ from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, rea
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.plain_requests import pages_of
+from satchel.mcp_servers.tool_definitions import ServerSnapshot
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.skill_files import is_file_name
@@ -75,18 +76,8 @@ class ListedSkill:
         return next((file for file in self.files if file.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillListing:
-    """All skills that a server lists at one time, and diagnostics about invalid ones."""
-
-    skills: tuple[ListedSkill, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    ttl: float | None = None
-    """Seconds until it should be read again, if the server says so."""
-
-
-async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> SkillListing:
-    """Return all skills that a server lists.
+async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> ServerSnapshot:
+    """Return the skills that a server lists, alone.
 
     A list that cannot be read is a diagnostic: the server's tools still work. Raises an error if
     the connection is broken.
@@ -157,20 +148,24 @@ class _Entries:
         else:
             self._unreported += 1
 
-    def listing(self) -> SkillListing:
+    def listing(self) -> ServerSnapshot:
         """Return all valid skills, and diagnostics about the others."""
         diagnostics = list(self._diagnostics)
         if self._unreported:
             message = f"{self._unreported} more skills are left out"
             diagnostics.append(make_diagnostic("mcp-skill-invalid", Where(self._where), message))
         skills = sorted(self._valid.values(), key=lambda skill: skill.address)
-        return SkillListing(tuple(skills), tuple(dict.fromkeys(diagnostics)), self._ttl)
+        return ServerSnapshot(
+            skills=tuple(skills),
+            diagnostics=tuple(dict.fromkeys(diagnostics)),
+            ttl=self._ttl,
+        )
 
-    def unlisted(self, why: str) -> SkillListing:
+    def unlisted(self, why: str) -> ServerSnapshot:
         """Return no skills and a diagnostic: a part of the list would look complete."""
         message = f"cannot list its skills: {why}"
         diagnostic = make_diagnostic("mcp-skills-unlisted", Where(self._where), message, _REPORT)
-        return SkillListing(diagnostics=(diagnostic,))
+        return ServerSnapshot(diagnostics=(diagnostic,))
 
     def _too_many(self) -> Diagnostic:
         return make_diagnostic(

@@ -240,7 +240,7 @@ def _serve_stdio(selection: ServedSelection, start: _Start, console: Console) ->
     wait = StartWait.from_now()
     server = partial(SatchelServer, app, selection, single=True, start_wait=wait)
     problems = LateProblems(app, reported, console, selection)
-    _run(app, lambda: serve_stdio(server(), stdin, stdout), problems)
+    _run(app, lambda: serve_stdio(server().server, stdin, stdout), problems)
 
 
 def _serve_http(
