@@ -37,8 +37,8 @@ from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp.skill_resources import (
     SkillEntryCache,
     address_of,
-    find_target,
-    read_target,
+    find_file,
+    read_file,
 )
 from satchel.mcp.tool_client import (
     Context,
@@ -328,9 +328,9 @@ class SatchelServer:
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         view = self._view(ctx)
         # Skills first: a plugin's resource must not replace their files.
-        if (target := find_target(params.uri, view.view)) is not None and target.is_file:
+        if file := find_file(params.uri, view.view):
             try:
-                content = await read_target(params.uri, target, self._limits)
+                content = await read_file(params.uri, *file, self._limits)
             except ToolError as problem:
                 raise _no_resource(ctx, params.uri, problem.message) from problem
             return {"contents": [content], **UNCACHED}
@@ -343,12 +343,12 @@ class SatchelServer:
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         view = self._view(ctx)
-        target, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
+        offered = view.offers.find(params.uri)
         if offered and offered[0].is_template and not offered[0].server:
             raise _no_resource(
                 ctx, params.uri, f"Cannot subscribe to {params.uri}: its changes are not known."
             )
-        if not (offered or (target is not None and target.is_file)):
+        if not (offered or find_file(params.uri, view.view)):
             raise _no_resource(ctx, params.uri)
         client = self._client(ctx)
         if client.connection is not None and params.uri not in client.subscribed:
@@ -375,10 +375,10 @@ class SatchelServer:
         return _page("skills", listing, params)
 
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
-        target = find_target(params.uri, self._view(ctx).view)
+        skill, _ = find_file(params.uri, self._view(ctx).view) or (None, "")
         entry = None
-        if target is not None and params.uri == address_of(target.skill):
-            entry = await asyncio.to_thread(self._skill_entries.entry, target.skill)
+        if skill is not None and params.uri == address_of(skill):
+            entry = await asyncio.to_thread(self._skill_entries.entry, skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
         return {"skill": entry, **UNCACHED}

@@ -14,7 +14,6 @@ from satchel.catalog.catalog_entries import SkillEntry
 from satchel.errors import ToolError
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.groups.group_activation import View
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
@@ -56,21 +55,11 @@ def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SkillTarget:
-    """The target of a URI: a skill, and a path in its folder; `""` is the folder itself."""
+def find_file(uri: str, view: View) -> tuple[SkillEntry, str] | None:
+    """Return the skill of the file at a URI, and the file's path in it.
 
-    skill: SkillEntry
-    path: str
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of the skill."""
-        return any(file.name == self.path for file in self.skill.files)
-
-
-def find_target(uri: str, view: View) -> SkillTarget | None:
-    """Return the target of a URI, `None` if it names no visible skill."""
+    `None` if it is no file of a visible skill.
+    """
     if not uri.startswith(SCHEME):
         return None
     name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
@@ -81,12 +70,13 @@ def find_target(uri: str, view: View) -> SkillTarget | None:
         if parts[:1] != [own]:
             return None
         parts = parts[1:]
-    return SkillTarget(skill, "/".join(parts))
+    path = "/".join(parts)
+    return (skill, path) if any(file.name == path for file in skill.files) else None
 
 
-async def read_target(uri: str, target: SkillTarget, limits: Limits) -> dict[str, Any]:
+async def read_file(uri: str, skill: SkillEntry, path: str, limits: Limits) -> dict[str, Any]:
     """Return the current bytes of a file as a resource. Raises `ToolError`."""
-    file = await target.skill.reader.fetch(target.path, limits)
+    file = await skill.reader.fetch(path, limits)
     content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
     try:
         text = file.data.decode()

@@ -19,6 +19,7 @@ from satchel.files.secret_files import is_secret_file
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.plain_requests import pages_of
 from satchel.mcp_servers.tool_definitions import ServerSnapshot
 from satchel.settings import MIB, Limits
@@ -77,14 +78,15 @@ class ListedSkill:
 
 
 async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> ServerSnapshot:
-    """Return the skills that a server lists, alone.
+    """Return the skills that a server lists, alone; none without the skills extension.
 
     A list that cannot be read is a diagnostic: the server's tools still work. Raises an error if
     the connection is broken.
     """
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED
 
+    if EXTENSION not in (client.server_capabilities.extensions or {}):
+        return ServerSnapshot()
     collected = _Entries(server, where, limits)
     why = ""
     try:
@@ -97,7 +99,7 @@ async def list_skills(client: "Client", server: str, where: str, limits: Limits)
     except TimeoutError:
         why = f"it did not list them within {limits.mcp_connect:g} s (limit mcp_connect)"
     except MCPError as problem:
-        if problem.code == CONNECTION_CLOSED:
+        if is_connection_closed(problem):
             raise
         why = f"it refused: {shorten(one_line(problem.message), 300)}"
     except ValueError:  # pydantic's ValidationError, too

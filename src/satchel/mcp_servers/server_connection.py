@@ -31,7 +31,7 @@ from satchel.mcp_servers.connection_errors import (
     is_unreadable,
     unsent_question,
 )
-from satchel.mcp_servers.listed_skills import EXTENSION, list_skills
+from satchel.mcp_servers.listed_skills import list_skills
 from satchel.mcp_servers.resource_reader import bytes_of_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions, keep_listening
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
@@ -102,7 +102,9 @@ class ServerConnection:
         if isinstance(self._server, WorkerServer):
             return await self.tools()
         tools, skills, offers = await asyncio.gather(
-            self.tools(), self._skills(), list_offers(self._client, self._limits)
+            self.tools(),
+            list_skills(self._client, self._name, str(self._server), self._limits),
+            list_offers(self._client, self._limits),
         )
         info = self._client.server_info
         return replace(
@@ -113,12 +115,6 @@ class ServerConnection:
     async def tools(self) -> ServerSnapshot:
         """Return its tools alone. Raises an error if the connection is broken."""
         return await self._lister.listing()
-
-    async def _skills(self) -> ServerSnapshot:
-        """Return all skills that the server lists; none without the skills extension."""
-        if EXTENSION not in (self._client.server_capabilities.extensions or {}):
-            return ServerSnapshot()
-        return await list_skills(self._client, self._name, str(self._server), self._limits)
 
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller | None

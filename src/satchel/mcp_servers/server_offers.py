@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
+from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.plain_requests import pages_of
 from satchel.mcp_servers.protocol_fields import (
     LONGEST_TEXT,
@@ -119,7 +120,6 @@ async def _read_list(
     client: "Client", method: str, key: str, items: list[Any], limits: Limits
 ) -> None:
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED
 
     try:
         async for page in pages_of(client, method, _MAX_PAGES):
@@ -129,7 +129,7 @@ async def _read_list(
             if len(items) >= limits.mcp_tools:
                 return
     except MCPError as problem:
-        if problem.code == CONNECTION_CLOSED:
+        if is_connection_closed(problem):
             raise
     except ValueError:  # pydantic's ValidationError, too
         return
