@@ -674,32 +674,6 @@ def test_a_client_that_listens_is_notified_on_its_stream(tmp_path, write_skill):
     ]
 
 
-@every_era
-def test_a_change_is_reported_also_if_taking_it_up_goes_wrong(era, monkeypatch):
-    server, app = maps()
-    gone_wrong = asyncio.Event()
-
-    def fail(_):
-        gone_wrong.set()
-        raise RuntimeError
-
-    monkeypatch.setattr(server._skill_entries, "forget_all_but", fail)
-
-    async def ask(client, notices):
-        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        if era == HANDSHAKE:
-            await client.list_tools()
-            app.register_tool(echo, name="newer")
-            await notices.until("notifications/tools/list_changed")
-        else:
-            async with client.listen(tools_list_changed=True) as stream:
-                app.register_tool(echo, name="newer")
-                await anext(stream)
-        await gone_wrong.wait()
-
-    asking(server, ask, era)
-
-
 def test_what_is_shown_is_kept_for_a_few_choices_of_groups_only():
     app = Satchel()
     for number in range(5):

@@ -13,9 +13,9 @@ from satchel import Satchel
 from satchel.groups.group_activation import Activation, view_of
 from satchel.mcp.skill_resources import (
     SkillEntryCache,
-    find_target,
-    list_directory,
-    read_target,
+    find_file,
+    list_folder,
+    read_file,
     uri_of,
     without_folders,
 )
@@ -48,37 +48,37 @@ def test_addresses_are_made_of_the_name_and_the_path():
     assert uri_of("My skill", "a b/c#d.md") == "skill://My%20skill/a%20b/c%23d.md"
 
 
-@pytest.mark.parametrize("path", ["SKILL.md", "references/guide one.md", "", "references"])
+@pytest.mark.parametrize("path", ["SKILL.md", "references/guide one.md"])
 def test_an_address_leads_back_to_what_it_was_made_for(app, path):
-    result = find_target(uri_of("pdf", path), view(app))
-    assert (result.skill.name, result.path) == ("pdf", path)
+    skill, found_path = find_file(uri_of("pdf", path), view(app))
+    assert (skill.name, found_path) == ("pdf", path)
 
 
 @pytest.mark.parametrize("uri", ["skill://other/SKILL.md", "file:///etc/passwd", "skill:", ""])
 def test_other_addresses_lead_nowhere(app, uri):
-    assert find_target(uri, view(app)) is None
+    assert find_file(uri, view(app)) is None
 
 
 @pytest.mark.parametrize("path", ["../secret", "references", "", "no.md", "./SKILL.md", "%2e%2e/x"])
 def test_only_files_that_the_skill_lists_are_files(app, path):
-    assert not find_target(f"skill://pdf/{path}", view(app)).is_file
+    assert find_file(f"skill://pdf/{path}", view(app)) is None
 
 
 def test_a_text_is_read_byte_by_byte(app, folder):
     uri = uri_of("pdf", "references/guide one.md")
-    content = asyncio.run(read_target(uri, find_target(uri, view(app)), Limits()))
+    content = asyncio.run(read_file(uri, *find_file(uri, view(app)), Limits()))
     assert content == {"uri": uri, "mimeType": "text/markdown", "text": "Guide\r\n"}
 
 
 def test_what_is_no_text_is_read_as_a_blob(app):
     uri = "skill://pdf/logo.png"
-    content = asyncio.run(read_target(uri, find_target(uri, view(app)), Limits()))
+    content = asyncio.run(read_file(uri, *find_file(uri, view(app)), Limits()))
     assert content["mimeType"] == "image/png"
     assert content["blob"] == "iVBORw0KGgoA"
 
 
 def test_a_folder_names_what_lies_directly_in_it(app):
-    assert list_directory(find_target("skill://pdf", view(app))) == [
+    assert list_folder("skill://pdf", view(app)) == [
         {"uri": "skill://pdf/SKILL.md", "name": "SKILL.md", "mimeType": "text/markdown"},
         {"uri": "skill://pdf/logo.png", "name": "logo.png"},
         {"uri": "skill://pdf/references", "name": "references", "mimeType": "inode/directory"},

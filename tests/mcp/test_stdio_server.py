@@ -108,7 +108,7 @@ def heard(server, *lines, unanswered=0):
     """Say some lines and leave when they are answered; return the answers after the greeting."""
     lines = [*greeting(), *lines]
     talk = Talk(lines, sum(map(is_answered, lines)) - unanswered)
-    asyncio.run(asyncio.wait_for(serve_stdio(server, talk, talk), PATIENCE))
+    asyncio.run(asyncio.wait_for(serve_stdio(server.server, talk, talk), PATIENCE))
     return talk.heard[1:]
 
 
@@ -286,7 +286,7 @@ def test_a_client_that_does_not_listen_any_more_has_left():
     with open(never, "rb") as stdin, open(speaks, "wb", buffering=0) as client:
         client.write(b"".join(greeting()))
         stdout = open(writing, "wb")  # noqa: SIM115 - what is in its buffer cannot be written
-        run(asyncio.wait_for(serve_stdio(serving(echo), stdin, stdout), PATIENCE))
+        run(asyncio.wait_for(serve_stdio(serving(echo).server, stdin, stdout), PATIENCE))
         with pytest.raises(BrokenPipeError):
             stdout.close()
 
@@ -305,7 +305,7 @@ def test_it_can_be_ended_while_a_message_is_handed_on():
     async def end():
         server = serving(echo)
         server.server.middleware.insert(0, parking)
-        task = asyncio.create_task(serve_stdio(server, reading(lines()), io.BytesIO()))
+        task = asyncio.create_task(serve_stdio(server.server, reading(lines()), io.BytesIO()))
         await asyncio.to_thread(taken.wait)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -321,5 +321,5 @@ def test_a_stream_that_cannot_be_read_any_more_is_the_end(error):
         yield said("initialize", HELLO, 0)
         raise error
 
-    serve = serve_stdio(serving(echo), reading(lines()), io.BytesIO())
+    serve = serve_stdio(serving(echo).server, reading(lines()), io.BytesIO())
     assert run(asyncio.wait_for(serve, PATIENCE)) is None

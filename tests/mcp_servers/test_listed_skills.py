@@ -24,7 +24,7 @@ from satchel import (
 )
 from satchel.catalog.catalog_entries import Status
 from satchel.groups.group_activation import Activation, view_of
-from satchel.mcp.skill_resources import SkillEntryCache, find_target, read_target
+from satchel.mcp.skill_resources import SkillEntryCache, find_file, read_file
 from satchel.mcp_servers import resource_reader
 from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.settings import Limits
@@ -789,9 +789,6 @@ def test_what_is_carried_is_listed_as_its_server_lists_it(app, book, carry):
     view = view_of(app.catalog, Activation())
     assert SkillEntryCache(Limits()).listed(view.skills) == [entry]
     book.give("skill://refunds/SKILL.md", b"lies")
+    skill, path = find_file("skill://refunds/SKILL.md", view)
     with pytest.raises(ToolError):
-        asyncio.run(
-            read_target(
-                "skill://refunds/SKILL.md", find_target("skill://refunds/SKILL.md", view), Limits()
-            )
-        )
+        asyncio.run(read_file("skill://refunds/SKILL.md", skill, path, Limits()))

@@ -23,7 +23,7 @@ from satchel import (
 from satchel.catalog.catalog_changes import Event
 from satchel.catalog.catalog_entries import Status
 from satchel.mcp_servers import server_connection, server_supervisor, server_transports, tool_lister
-from satchel.mcp_servers.call_outcome import decode_response, is_small
+from satchel.mcp_servers.call_outcome import decode_response
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
@@ -693,7 +693,6 @@ def held(function, monkeypatch, module):
 
 def test_a_slow_answer_does_not_delay_other_servers(app, plain, monkeypatch):
     begun, go_on = held(decode_response, monkeypatch, server_connection)
-    monkeypatch.setattr(server_connection, "is_small", lambda raw, tool: False)
     app.register_mcp_server(plain("slow"), name="box", group="basic")
     app.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic")
 
@@ -706,18 +705,6 @@ def test_a_slow_answer_does_not_delay_other_servers(app, plain, monkeypatch):
         return calm.text, (await running).text
 
     assert asyncio.run(main()) == ("{}", "{}")
-
-
-def test_only_what_takes_no_time_is_read_beside_other_servers():
-    plain = ToolDefinition(name="say")
-    assert is_small({"content": [{"type": "text", "text": "x" * 1_000}]}, plain)
-    assert not is_small({"content": [{"type": "text", "text": "x" * 100_000}]}, plain)
-    assert not is_small({"content": [], "structuredContent": {"rows": [1] * 1_000}}, plain)
-    checked = ToolDefinition(name="say", output={"type": "object", "properties": {"a": {}}})
-    response = {"content": [], "structuredContent": {"a": 1}}
-    assert not is_small(response, checked)  # its schema is not compiled yet
-    assert decode_response(response, checked).structured == {"a": 1}
-    assert is_small(response, checked)
 
 
 def test_a_tool_that_asks_a_person_learns_that_no_one_is_there():

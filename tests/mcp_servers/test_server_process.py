@@ -1,6 +1,5 @@
 import asyncio
 import os
-import subprocess
 from contextlib import suppress
 
 import anyio
@@ -9,7 +8,7 @@ from mcp.client import stdio
 
 from satchel.mcp_servers import server_process
 from satchel.mcp_servers.server_addresses import StdioServer, is_nested, nesting
-from satchel.mcp_servers.server_process import run_process
+from satchel.mcp_servers.server_process import StderrBuffer, run_process
 
 
 async def test_a_process_ends_though_the_task_that_ends_it_is_cancelled(plain, tmp_path):
@@ -18,7 +17,7 @@ async def test_a_process_ends_though_the_task_that_ends_it_is_cancelled(plain, t
     begun, is_closing = asyncio.Event(), asyncio.Event()
 
     async def run():
-        async with run_process(server, subprocess.DEVNULL, 1_000):
+        async with run_process(server, StderrBuffer(), 1_000):
             await begun.wait()
             is_closing.set()
 
@@ -83,7 +82,7 @@ pwd > ../inner
     monkeypatch.setenv("SATCHEL_CACHE_DIR", str(tmp_path / "cache"))
     for _ in range(2):  # the second start uses the files of the first one
         server = StdioServer(command="npx", args=args, env={"A": "b"}, cwd=str(folder))
-        async with run_process(server, subprocess.DEVNULL, 1_000) as (read, _):
+        async with run_process(server, StderrBuffer(), 1_000) as (read, _):
             with suppress(anyio.EndOfStream):
                 await read.receive()
     outer = own if is_apart else folder

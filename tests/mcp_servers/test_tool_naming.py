@@ -7,7 +7,8 @@ from satchel.names import SESSION_TOOLS, tool_name_fault
 
 def names_for(servers, taken):
     names = {server: {tool: tool for tool in tools} for server, tools in servers}
-    return tool_naming.names_for(names, taken)
+    named = tool_naming.names_for(names, dict.fromkeys(taken, "plugin 'p'"))
+    return {server: naming.names for server, naming in named.items()}
 
 
 def test_a_free_name_is_kept_and_the_first_server_has_the_first_choice():

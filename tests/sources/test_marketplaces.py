@@ -34,7 +34,7 @@ def found(catalog, code):
 
 def entries_of(listing):
     reading = read_marketplace(json.dumps(listing).encode(), "marketplace.json", Limits())
-    return reading.value.plugins
+    return reading.value
 
 
 def write_manifest(folder: Path, **fields) -> None:

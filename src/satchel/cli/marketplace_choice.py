@@ -10,7 +10,7 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.settings import Limits
 from satchel.setup.source_fetch import address_of_entry
-from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace, read_listing
+from satchel.sources.marketplaces import MARKETPLACE_FILE, is_marketplace, scan_marketplace
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import PluginFormat, format_of_listed
 from satchel.sources.plugin_scan import scan_plugins
@@ -30,8 +30,8 @@ def choose_plugin(source: str, name: str, terminal: Terminal) -> PluginFinding:
     plugins = {_name(item): item for item in scan.findings.values()}
     if name in plugins:
         return plugins[name]
-    listing = read_listing(root.path, Limits())
-    remote = [item for item in listing.remote if item.name == name] if listing else []
+    listed = scan_marketplace(root.path, Limits()).remote
+    remote = [item for item in listed if item.name == name]
     if remote:
         address_of_entry(remote[0])  # one that can be added
         add = shlex.join(["satchel", "add", source, "--only", name])

@@ -45,6 +45,8 @@ class ClaudeManifest:
     """The servers declared in the manifest itself."""
     ignored: tuple[str, ...]
     """Fields and packed servers that Claude uses and Satchel does not."""
+    contexts: tuple[str, ...]
+    """The files with the context that an extension of Gemini CLI names, relative to it."""
     lines: Mapping[str, int | None] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -74,6 +76,7 @@ def claude_manifest(top: JsonFields) -> ClaudeManifest:
             for server in read_entries(part, ("mcpServers",), top)
         ),
         ignored=(*(key for key in top.values if key not in (*_READ, *_DESCRIPTIVE)), *packed),
+        contexts=(),
         lines={key: top.document.line((*top.at, key)) for key in top.values},
     )
 

@@ -2,7 +2,7 @@
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import field
 from typing import Any
 
@@ -101,45 +101,23 @@ def _tool(function: Function, names: dict[str, str], *, is_chosen: bool) -> Decl
 
 
 def _declared(function: Function, call: ast.Call | None) -> DeclaredTool:
-    options = dict(_text_options(call)) if call else {}
+    options = {keyword.arg: keyword.value for keyword in call.keywords} if call else {}
+    texts = {key: [*map(one_line, texts_in(value))] for key, value in options.items()}
     first_paragraph = one_line((ast.get_docstring(function) or "").split("\n\n")[0])
-    name = options.get("name", function.name)
+    name = next(iter(texts.get("name", ())), function.name)
+    description = next(iter(texts.get("description", ())), first_paragraph)
+    required = {argument.arg for argument, has_default in arguments_of(function) if not has_default}
     return DeclaredTool(
         name=name,
-        description=options.get("description", first_paragraph) or sentence_of(name),
+        description=description or sentence_of(name),
         signature=_signature(function),
-        groups=_groups(call),
-        needs=_needs(function, call),
+        groups=group_names(texts.get("group", ())),
+        needs=tuple(name for name in texts.get("state", ()) if name in required),
         line=function.lineno,
         digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
         function=function.name,
-        example_faults=_example_faults(function, call) if call else (),
+        example_faults=_example_faults(function, options.get("examples"), texts.get("state", ())),
     )
-
-
-def _text_options(call: ast.Call) -> Iterator[tuple[str, str]]:
-    for keyword in call.keywords:
-        value = keyword.value
-        if keyword.arg and isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield keyword.arg, one_line(value.value)
-
-
-def _groups(call: ast.Call | None) -> tuple[str, ...]:
-    for keyword in call.keywords if call else ():
-        if keyword.arg == "group":
-            value = keyword.value
-            items = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
-            texts = [item.value for item in items if isinstance(item, ast.Constant)]
-            return group_names([one_line(text) for text in texts if isinstance(text, str)])
-    return ()
-
-
-def _needs(function: Function, call: ast.Call | None) -> tuple[str, ...]:
-    """Return the parameters without a default that the decorator lists as state."""
-    keywords = call.keywords if call else []
-    listed = [name for item in keywords if item.arg == "state" for name in texts_in(item.value)]
-    required = {argument.arg for argument, has_default in arguments_of(function) if not has_default}
-    return tuple(name for name in listed if name in required)
 
 
 def _signature(function: Function) -> str:
@@ -147,17 +125,15 @@ def _signature(function: Function) -> str:
     return f"({ast.unparse(function.args)}){returns}"
 
 
-def _example_faults(function: Function, call: ast.Call) -> tuple[str, ...]:
+def _example_faults(
+    function: Function, node: ast.expr | None, hidden: Collection[str]
+) -> tuple[str, ...]:
     """Return what is wrong with literal examples; computed ones are not checked."""
-    options = {keyword.arg: keyword.value for keyword in call.keywords}
-    examples = _literal(options.get("examples"))
+    examples = _literal(node)
     if examples is None:
         return ()
     if not isinstance(examples, list | tuple) or not all(isinstance(e, dict) for e in examples):
         return ("the examples are not a list of mappings",)
-    state = _literal(options.get("state"))
-    state_names = state if isinstance(state, list | tuple | set) else [state]
-    hidden = {name for name in state_names if isinstance(name, str)}
     # Another decorator may change the parameters.
     is_plain = function.args.kwarg is None and len(function.decorator_list) == 1
     faults = (
@@ -168,7 +144,7 @@ def _example_faults(function: Function, call: ast.Call) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fault for fault in faults if fault))
 
 
-def _example_fault(name: str, hidden: set[str], parameters: list[str] | None) -> str:
+def _example_fault(name: str, hidden: Collection[str], parameters: list[str] | None) -> str:
     if name in hidden:
         return f"an example names {quoted(name)}, which configuration fills in"
     if parameters is None or name in parameters:

@@ -42,29 +42,17 @@ class ListedPlugin:
         return self.manifest.name
 
 
-@dataclass(frozen=True, slots=True)
-class MarketplaceManifest:
-    """A marketplace.json."""
+def read_marketplace(
+    data: bytes, path: str, limits: Limits
+) -> ReadResult[tuple[ListedPlugin, ...]]:
+    """Return the plugins in a marketplace.json; diagnostics show `path`.
 
-    plugins: tuple[ListedPlugin, ...]
-
-    @property
-    def local(self) -> tuple[ListedPlugin, ...]:
-        """Return the plugins whose folders are in the marketplace."""
-        return tuple(item for item in self.plugins if item.source)
-
-    @property
-    def remote(self) -> tuple[ListedPlugin, ...]:
-        """Return the plugins that are elsewhere."""
-        return tuple(item for item in self.plugins if not item.source)
+    An invalid entry is left out.
+    """
+    return read_object(data, path, _CODE, limits, _plugins)
 
 
-def read_marketplace(data: bytes, path: str, limits: Limits) -> ReadResult[MarketplaceManifest]:
-    """Read a marketplace.json; diagnostics show `path`. An invalid entry is left out."""
-    return read_object(data, path, _CODE, limits, _manifest)
-
-
-def _manifest(top: JsonFields) -> MarketplaceManifest | None:
+def _plugins(top: JsonFields) -> tuple[ListedPlugin, ...] | None:
     entries = top.values.get("plugins")
     if not isinstance(entries, list):
         actual = json_type_name(entries) if "plugins" in top.values else "missing"
@@ -73,8 +61,7 @@ def _manifest(top: JsonFields) -> MarketplaceManifest | None:
         return None
     metadata = top.values.get("metadata")
     root = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
-    listed = _entries(top, entries, root if isinstance(root, str) else "")
-    return MarketplaceManifest(tuple(listed))
+    return tuple(_entries(top, entries, root if isinstance(root, str) else ""))
 
 
 def _entries(top: JsonFields, entries: list[JsonValue], root: str) -> Iterable[ListedPlugin]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
 
@@ -54,3 +55,11 @@ class McpServerManifest:
 def is_header(name: str, value: str) -> bool:
     """Return whether this is a valid HTTP header."""
     return bool(HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value))
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether the name or address of a host is this machine's."""
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -16,6 +16,7 @@ from satchel.formats.mcp_json import (
     PLUGIN_ROOT,
     McpServerManifest,
     is_header,
+    is_loopback,
 )
 from satchel.formats.read_result import ReadResult, quoted
 from satchel.formats.server_table import HEADERS, URL
@@ -157,7 +158,7 @@ def _url_fault(url: str) -> str:
     parts = _URL.fullmatch(url)
     if not parts or int(parts["port"] or 0) > _LAST_PORT or not _is_host(parts):
         return "is not an absolute HTTP or HTTPS URL"
-    if parts["scheme"].lower() == "http" and not _is_loopback(parts["name"] or parts["six"]):
+    if parts["scheme"].lower() == "http" and not is_loopback(parts["name"] or parts["six"]):
         return "is not HTTPS; only this machine may be reached by HTTP"
     return ""
 
@@ -165,13 +166,6 @@ def _url_fault(url: str) -> str:
 def _is_host(parts: re.Match[str]) -> bool:
     try:
         return bool(parts["name"]) or ip_address(parts["six"]).version == _IPV6
-    except ValueError:
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -23,15 +23,6 @@ _AUTHOR = ("name", "email", "url")
 _FIELDS = ("$schema", "name", *_TEXTS, "author", "keywords", "extensions")
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
-    """The author of a plugin; missing fields are empty."""
-
-    name: str = ""
-    email: str = ""
-    url: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenManifest:
     """A plugin.json; `spec` is the version of the format that it is written for."""
@@ -40,7 +31,8 @@ class OpenManifest:
     name: str
     version: str
     description: str
-    author: Author
+    author: str
+    """The name of its author."""
     homepage: str
     repository: str
     license: str
@@ -109,18 +101,20 @@ def _name_fault(name: str) -> str:
     )
 
 
-def _author(top: JsonFields) -> Author:
+def _author(top: JsonFields) -> str:
+    """Return the name of the author; its other fields are only checked."""
     value = top.values.get("author")
     if not isinstance(value, dict):
         if "author" in top.values:
             top.report_invalid("author", "an object")
-        return Author()
+        return ""
     author = replace(top, values=value, at=("author",))
     for key in value:
         if key not in _AUTHOR:
             message = f"{quoted(key)} is not a field of an author"
             author.report("plugin-field-type", key, message, f"Use only {', '.join(_AUTHOR)}.")
-    return Author(*(author.text(key) for key in _AUTHOR))
+    name, *_ = [author.text(key) for key in _AUTHOR]
+    return name
 
 
 def _extensions(top: JsonFields) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
 from satchel.text import one_line
@@ -86,9 +86,8 @@ def arguments_of(function: Function) -> list[tuple[ast.arg, bool]]:
 
 
 def texts_in(node: ast.expr) -> list[str]:
-    """Return the texts in a list or tuple, or the keys of a dict, as far as they are constants."""
-    match node:
-        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(keys=parts):
-            values = (part.value for part in parts if isinstance(part, ast.Constant))
-            return [value for value in values if isinstance(value, str)]
-    return []
+    """Return one text, those in a list, or the keys of a dict, as far as they are constants."""
+    # Only some kinds of nodes have these fields.
+    parts: list[Any] = getattr(node, "elts", None) or getattr(node, "keys", [node])
+    values = (part.value for part in parts if isinstance(part, ast.Constant))
+    return [value for value in values if isinstance(value, str)]

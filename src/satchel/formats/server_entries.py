@@ -5,7 +5,7 @@ used under each client's name for it. All other fields are named.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from math import inf
 from types import MappingProxyType
@@ -295,15 +295,24 @@ def _seconds(entry: _Entry, units: Mapping[str, int]) -> float | None:
 
 def _filled(value: JsonValue, folders: Mapping[str, str]) -> Any:
     """Return a value with the placeholders of editors in our form, `${NAME}`, or filled in."""
+    values = {**_SEPARATORS, **folders}
+
+    def filled(text: str) -> str:
+        text = _ENVIRONMENT.sub(lambda match: f"${{{match[1] or match[2]}}}", text)
+        return _FOREIGN.sub(lambda match: values.get(match[1], match[0]), text)
+
+    return with_texts(value, filled)
+
+
+def with_texts(value: Any, changed: Callable[[str], str]) -> Any:
+    """Return a JSON value with each text changed."""
     match value:
         case str():
-            text = _ENVIRONMENT.sub(lambda match: f"${{{match[1] or match[2]}}}", value)
-            values = {**_SEPARATORS, **folders}
-            return _FOREIGN.sub(lambda match: values.get(match[1], match[0]), text)
+            return changed(value)
         case list():
-            return [_filled(item, folders) for item in value]
+            return [with_texts(item, changed) for item in value]
         case dict():
-            return {key: _filled(item, folders) for key, item in value.items()}
+            return {key: with_texts(item, changed) for key, item in value.items()}
     return value
 
 

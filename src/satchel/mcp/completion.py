@@ -16,7 +16,7 @@ from satchel.mcp.skill_resources import TEMPLATE
 from satchel.mcp.tool_client import ToolClient
 from satchel.mcp.view_cache import ClientView
 from satchel.mcp_servers.client_callbacks import Caller
-from satchel.mcp_servers.server_offers import RemoteOffer, Suggestions
+from satchel.mcp_servers.server_offers import RemoteOffer
 from satchel.settings import Limits
 from satchel.text import has_hidden
 from satchel.tools.callables import in_thread
@@ -80,14 +80,11 @@ async def _server_values(
     offer: RemoteOffer, argument: str, typed: str, others: Mapping[str, str], client: ToolClient
 ) -> dict[str, Any]:
     """Return what a server suggests: it chooses and sorts; nothing if it fails."""
-    suggestions = Suggestions()
     with suppress(ToolError, TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             caller = Caller(client, asyncio.get_running_loop())
-            suggestions = await offer.suggest(argument, typed, others, caller)
-    total = {} if suggestions.total is None else {"total": suggestions.total}
-    values = {"values": list(suggestions.values), **total, "hasMore": suggestions.has_more}
-    return {**suggestions.mcp_fields, "completion": values}
+            return await offer.suggest(argument, typed, others, caller)
+    return {"completion": {"values": [], "hasMore": False}}
 
 
 async def _plugin_values(

@@ -37,9 +37,9 @@ from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp.skill_resources import (
     SkillEntryCache,
     address_of,
-    find_target,
-    list_directory,
-    read_target,
+    find_file,
+    list_folder,
+    read_file,
 )
 from satchel.mcp.tool_client import (
     Context,
@@ -70,7 +70,7 @@ class SkillParams(types.RequestParams):
     uri: str
 
 
-class DirectoryParams(types.PaginatedRequestParams):
+class FolderParams(types.PaginatedRequestParams):
     """The address of a folder."""
 
     uri: str
@@ -121,7 +121,7 @@ class SatchelServer:
         self._connected_mode = ClientMode(can_switch, is_lasting=True)
         self._connectionless_mode = ClientMode(can_switch=False, is_lasting=single)
         self._single_client = self._new_client(self._connectionless_mode) if single else None
-        self.notifier = Notifier(app, self._shared_view, self._view_of, self._use_view)
+        self.notifier = Notifier(app, self._shared_view, self._view_of)
         self.server: Server[None] = self._server(name)
 
     def _server(self, name: str) -> Server[None]:
@@ -150,7 +150,7 @@ class SatchelServer:
         add = server.add_request_handler
         add("skills/list", types.PaginatedRequestParams, self._skills)
         add("skills/get", SkillParams, self._skill)
-        add("resources/directory/read", DirectoryParams, self._directory)
+        add("resources/directory/read", FolderParams, self._folder)
         # Not by the constructor, which warns that it is deprecated: older clients need it.
         add("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         server.add_notification_handler(
@@ -176,10 +176,6 @@ class SatchelServer:
 
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shared_view().schemas.get(tool)
-
-    def _use_view(self, newest: ClientView) -> None:
-        """Drop cached entries of removed skills."""
-        self._skill_entries.forget_all_but(newest.catalog.all_skills)
 
     # ---- clients ----------------------------------------------------------------------------
 
@@ -340,9 +336,9 @@ class SatchelServer:
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         view = self._view(ctx)
         # Skills first: a plugin's resource must not replace their files.
-        if (target := find_target(params.uri, view.view)) is not None and target.is_file:
+        if file := find_file(params.uri, view.view):
             try:
-                content = await read_target(params.uri, target, self._limits)
+                content = await read_file(params.uri, *file, self._limits)
             except ToolError as problem:
                 raise _no_resource(ctx, params.uri, problem.message) from problem
             return {"contents": [content], **UNCACHED}
@@ -355,12 +351,12 @@ class SatchelServer:
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         view = self._view(ctx)
-        target, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
+        offered = view.offers.find(params.uri)
         if offered and offered[0].is_template and not offered[0].server:
             raise _no_resource(
                 ctx, params.uri, f"Cannot subscribe to {params.uri}: its changes are not known."
             )
-        if not (offered or (target is not None and target.is_file)):
+        if not (offered or find_file(params.uri, view.view)):
             raise _no_resource(ctx, params.uri)
         client = self._client(ctx)
         if client.connection is not None and params.uri not in client.subscribed:
@@ -387,19 +383,19 @@ class SatchelServer:
         return _page("skills", listing, params)
 
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
-        target = find_target(params.uri, self._view(ctx).view)
+        skill, _ = find_file(params.uri, self._view(ctx).view) or (None, "")
         entry = None
-        if target is not None and params.uri == address_of(target.skill):
-            entry = await asyncio.to_thread(self._skill_entries.entry, target.skill)
+        if skill is not None and params.uri == address_of(skill):
+            entry = await asyncio.to_thread(self._skill_entries.entry, skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
         return {"skill": entry, **UNCACHED}
 
-    async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
-        target = find_target(params.uri, self._view(ctx).view)
-        if target is None or not target.is_directory:
+    async def _folder(self, ctx: Context, params: FolderParams) -> Any:
+        items = list_folder(params.uri, self._view(ctx).view)
+        if not items:
             raise MCPError(types.INVALID_PARAMS, f"No directory is served at {params.uri}.")
-        return _page("resources", PagedList.of(list_directory(target)), params)
+        return _page("resources", PagedList.of(items), params)
 
     # ---- the rest ---------------------------------------------------------------------------
 

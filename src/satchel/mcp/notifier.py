@@ -22,7 +22,7 @@ class Notifier:
     """Notifies clients when what they would see now differs from what they saw.
 
     `newest` returns the view of clients without a connection, and `shown_to` that of one client
-    with a connection. `use_view` is called with each new view.
+    with a connection.
     """
 
     def __init__(
@@ -30,9 +30,8 @@ class Notifier:
         app: Satchel,
         newest: Callable[[], ClientView],
         shown_to: Callable[[ServedClient], ClientView],
-        use_view: Callable[[ClientView], None],
     ) -> None:
-        self._app, self._newest, self._shown_to, self._use_view = app, newest, shown_to, use_view
+        self._app, self._newest, self._shown_to = app, newest, shown_to
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus)
         """Handles the streams of clients without a connection."""
@@ -94,8 +93,6 @@ class Notifier:
         before, self._published = self._published, self._newest()
         for event in events_between(before, self._published):
             await self._bus.publish(event)
-        # Last: an error there must not prevent the notifications.
-        self._use_view(self._published)
 
     async def _tell(self, client: ServedClient) -> None:
         """Notify one client; one that does not read is notified when it does."""

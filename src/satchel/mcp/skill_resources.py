@@ -14,7 +14,6 @@ from satchel.catalog.catalog_entries import SkillEntry
 from satchel.errors import ToolError
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.groups.group_activation import View
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
@@ -27,7 +26,6 @@ TEMPLATE = {
     "name": "skill-file",
     "description": "A file of a skill, by the skill's name and the file's path in its folder.",
 }
-_DIRECTORY = "inode/directory"
 
 
 def uri_of(skill: str, path: str = SKILL_FILE) -> str:
@@ -57,44 +55,32 @@ def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SkillTarget:
-    """The target of a URI: a skill, and a path in its folder; `""` is the folder itself."""
+def find_file(uri: str, view: View) -> tuple[SkillEntry, str] | None:
+    """Return the skill of the file at a URI, and the file's path in it.
 
-    skill: SkillEntry
-    path: str
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of the skill."""
-        return any(file.name == self.path for file in self.skill.files)
-
-    @property
-    def is_directory(self) -> bool:
-        """Whether it is the skill's folder, or a folder below it with files."""
-        return not self.path or any(
-            file.name.startswith(f"{self.path}/") for file in self.skill.files
-        )
+    `None` if it is no file of a visible skill.
+    """
+    skill, path = _find(uri, view)
+    is_file = skill is not None and any(file.name == path for file in skill.files)
+    return (skill, path) if skill and is_file else None
 
 
-def find_target(uri: str, view: View) -> SkillTarget | None:
-    """Return the target of a URI, `None` if it names no visible skill."""
+def _find(uri: str, view: View) -> tuple[SkillEntry | None, str]:
+    """Return the visible skill that a URI names, and the path in its folder."""
     if not uri.startswith(SCHEME):
-        return None
+        return None, ""
     name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
     skill = next((item for item in view.skills if item.name == name), None)
-    if skill is None:
-        return None
-    if (own := _own_name(skill)) != skill.name:
+    if skill is not None and (own := _own_name(skill)) != skill.name:
         if parts[:1] != [own]:
-            return None
+            return None, ""
         parts = parts[1:]
-    return SkillTarget(skill, "/".join(parts))
+    return skill, "/".join(parts)
 
 
-async def read_target(uri: str, target: SkillTarget, limits: Limits) -> dict[str, Any]:
+async def read_file(uri: str, skill: SkillEntry, path: str, limits: Limits) -> dict[str, Any]:
     """Return the current bytes of a file as a resource. Raises `ToolError`."""
-    file = await target.skill.reader.fetch(target.path, limits)
+    file = await skill.reader.fetch(path, limits)
     content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
     try:
         text = file.data.decode()
@@ -103,15 +89,21 @@ async def read_target(uri: str, target: SkillTarget, limits: Limits) -> dict[str
     return {**content, "text": text}
 
 
-def list_directory(target: SkillTarget) -> list[dict[str, Any]]:
-    """Return the files and non-empty folders directly in a folder."""
-    start = f"{target.path}/" if target.path else ""
-    below = [file.name[len(start) :] for file in target.skill.files if file.name.startswith(start)]
+def list_folder(uri: str, view: View) -> list[dict[str, Any]]:
+    """Return the files and folders directly in the folder of a skill at a URI; `[]` if it is none.
+
+    Format: the extension `io.modelcontextprotocol/skills`.
+    """
+    skill, path = _find(uri, view)
+    if skill is None:
+        return []
+    start = f"{path}/" if path else ""
+    below = [file.name[len(start) :] for file in skill.files if file.name.startswith(start)]
     return [
         {
-            "uri": address_of(target.skill, f"{start}{name}"),
+            "uri": address_of(skill, f"{start}{name}"),
             "name": name,
-            **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
+            **(_likely_kind(name) if name in below else {"mimeType": "inode/directory"}),
         }
         for name in sorted({path.split("/")[0] for path in below})
     ]

@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import anyio
 import mcp_types as types
@@ -25,20 +25,12 @@ LARGEST_LINE = 16 * MIB
 """Bytes of the longest message of a client."""
 
 
-class StdioServed(Protocol):
-    """An object with a server of the SDK."""
-
-    @property
-    def server(self) -> Server[Any]:
-        """The server."""
-
-
-async def serve_stdio(serving: StdioServed, stdin: BinaryIO, stdout: BinaryIO) -> None:
+async def serve_stdio(server: Server[Any], stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serve one client until it closes its end. Nothing else may use the streams."""
-    options = serving.server.create_initialization_options()
+    options = server.create_initialization_options()
     try:
         async with _Wire(stdin, stdout).open() as (reading, writing):
-            await serving.server.run(reading, writing, options)
+            await server.run(reading, writing, options)
     except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass  # the SDK was passing on a message when the connection ended
 

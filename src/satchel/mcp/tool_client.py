@@ -10,9 +10,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from satchel.errors import ToolError
+from satchel.mcp_servers.protocol_fields import fields_of
 from satchel.tools import ToolResult
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.tool_results import sendable
@@ -200,7 +201,7 @@ class ToolClient:
             kind,
             metadata=ServerMessageMetadata(related_request_id=self.sdk.request_id),
         )
-        return _plain(answer)
+        return fields_of(answer)
 
     def _answers(self) -> dict[str, dict[str, Any]]:
         """Return the answers of this request and of earlier requests.
@@ -210,8 +211,4 @@ class ToolClient:
         state = getattr(self._params, "request_state", None)
         before: dict[str, dict[str, Any]] = json.loads(state) if state else {}
         now = getattr(self._params, "input_responses", None) or {}
-        return {**before, **{name: _plain(answer) for name, answer in now.items()}}
-
-
-def _plain(answer: BaseModel) -> dict[str, Any]:
-    return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {**before, **{name: fields_of(answer) for name, answer in now.items()}}

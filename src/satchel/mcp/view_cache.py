@@ -154,9 +154,10 @@ class ViewCache:
         return lambda text: without_folders(text, catalog.all_skills)
 
     def _new_memo(self, catalog: Catalog) -> Memo:
-        """Return the memo for the views of a catalog; forget descriptions that are out of date."""
+        """Return the memo for the views of a catalog; forget what is not in it any more."""
         offers = (one for plugin in catalog.plugins.values() for one in plugin.contribution.offers)
         self._fitting.forget_all_but([*catalog.all_tools, *offers])
+        self._manifests.forget_all_but(catalog.all_skills)
         return Memo(_MOST)
 
     def _make(self, catalog: Catalog, active: frozenset[str], mode: ClientMode) -> ClientView:

@@ -98,7 +98,7 @@ class WorkerService:
     async def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         """Serve until stdin ends."""
         self._serving = asyncio.current_task()
-        await serve_stdio(self, stdin, stdout)
+        await serve_stdio(self.server, stdin, stdout)
 
     def end(self) -> None:
         """Run the shutdown of the plugin."""

@@ -224,14 +224,10 @@ async def listening_for_redirect(address: str, name: str) -> AsyncIterator[Loopb
     Raises `SatchelError` if the port is taken.
     """
     parts = urlsplit(address or f"http://127.0.0.1:0{_PATH}")
-    waiting: list[LoopbackRedirect] = []
-
-    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await waiting[0].respond(reader, writer)
-
+    redirect = LoopbackRedirect(address, name)
     try:
         server = await asyncio.start_server(
-            respond, parts.hostname, parts.port or 0, limit=_LONGEST
+            redirect.respond, parts.hostname, parts.port or 0, limit=_LONGEST
         )
     except OSError as problem:
         raise SatchelError(
@@ -240,6 +236,6 @@ async def listening_for_redirect(address: str, name: str) -> AsyncIterator[Loopb
             fix="end the program that uses the port, or configure another redirect",
         ) from None
     port = server.sockets[0].getsockname()[1]
-    waiting.append(LoopbackRedirect(address or f"http://127.0.0.1:{port}{_PATH}", name))
+    redirect.address = address or f"http://127.0.0.1:{port}{_PATH}"
     async with server:
-        yield waiting[0]
+        yield redirect

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 _MAX_BLOCKS = 1_000
 """Content blocks that are kept of one result."""
 
-_SMALL_PARTS, _SMALL_LETTERS = 200, 20_000
-_SMALL_STEPS = 2_000
-"""Steps of validating a small response against its schema."""
-
 _PROTOCOL = "io.modelcontextprotocol/"
 
 _RESULT_FIELDS = {"content", "structured_content", "is_error", "result_type"}
@@ -32,43 +28,21 @@ _BLOCK_FIELDS = {
 """The fields of blocks, and of a document inside one, that blocks here have, too."""
 
 
-def truncate_blocks(received: Any) -> Any:
-    """Truncate the content blocks of a message as it is received.
+def truncate_blocks(result: dict[str, Any]) -> None:
+    """Truncate the content blocks of a result as it is received.
 
     Everything after this takes time per block, on the event loop of all servers.
     """
-    result = getattr(getattr(received, "message", None), "result", None)
-    content = result.get("content") if isinstance(result, dict) else None
+    content = result.get("content")
     if isinstance(content, list) and (left_out := len(content) - _MAX_BLOCKS) > 0:
         note = {"type": "text", "text": f"[left out: {left_out:,} more blocks]"}
         content[_MAX_BLOCKS:] = [note]
-    return received
-
-
-def is_small(raw: Mapping[str, Any], tool: ToolDefinition) -> bool:
-    """Return whether decoding a response takes no noticeable time on an event loop."""
-    todo, parts, letters = [raw], 0, 0
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            letters += len(item)
-        elif isinstance(item, dict | list):
-            parts += len(item)
-            if parts <= _SMALL_PARTS:
-                todo += item.values() if isinstance(item, dict) else item
-        if parts > _SMALL_PARTS or letters > _SMALL_LETTERS:
-            return False
-    if tool.output is None:
-        return True
-    # Compiling its validator may take long; it is made with the first response.
-    promise, value = vars(tool).get("promise"), raw.get("structuredContent")
-    return promise is not None and promise.is_quick(value, _SMALL_STEPS)
 
 
 def decode_response(raw: Mapping[str, Any], tool: ToolDefinition) -> ToolResult:
     """Return a response as a result. Raises `ToolError` for an invalid one.
 
-    Run it in a thread unless the response is small: a large one takes long.
+    Run it in a thread: a large one takes long.
     """
     from mcp_types import CallToolResult
 

@@ -49,8 +49,10 @@ _log = logging.getLogger("satchel.mcp_servers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCallbacks:
-    """Who can answer the questions of servers."""
+    """Who can answer the questions of servers; or, with a `server`, of that one."""
 
+    server: str = ""
+    """Its name."""
     on_elicit: AskHost | None = None
     on_sample: AskHost | None = None
     asks_clients: bool = False
@@ -72,7 +74,7 @@ class ClientCallbacks:
         return {ELICIT: self.on_elicit, SAMPLE: self.on_sample}.get(method)
 
     async def answer(
-        self, server: str, key: str, question: Mapping[str, Any], caller: "Caller | None"
+        self, key: str, question: Mapping[str, Any], caller: "Caller | None"
     ) -> Mapping[str, Any] | None:
         """Return the answer to a question; `None` if there is none to give.
 
@@ -87,9 +89,9 @@ class ClientCallbacks:
         if function is not None:
             params = question.get("params") or {}
             try:
-                return await _asked(function, server, params, caller)
+                return await _asked(partial(function, self.server, params), caller)
             except Exception:
-                _log.exception("cannot answer %s of server %s", method, server)
+                _log.exception("cannot answer %s of server %s", method, self.server)
         refusals: dict[str, Mapping[str, Any]] = {
             ELICIT: {"action": "cancel"},
             ROOTS: {"roots": []},
@@ -97,15 +99,9 @@ class ClientCallbacks:
         return refusals.get(method)
 
 
-async def _asked(
-    function: AskHost, server: str, params: Mapping[str, Any], caller: "Caller | None"
-) -> Mapping[str, Any]:
+async def _asked(ask: Callable[[], Any], caller: "Caller | None") -> Mapping[str, Any]:
     """Call a function of the host: an async one on the caller's loop, any other in a thread."""
-    answer: Any
-    if inspect.iscoroutinefunction(function):
-        answer = function(server, params)
-    else:
-        answer = await in_thread(lambda: function(server, params))
+    answer: Any = ask() if inspect.iscoroutinefunction(ask) else await in_thread(ask)
     if inspect.isawaitable(answer):
         answer = await _elsewhere(answer, caller)
     return cast("Mapping[str, Any]", answer)
@@ -186,32 +182,41 @@ class RunningCallers:
     """
 
     def __init__(self) -> None:
-        self._running: list[Caller] = []
+        self._running: list[Caller | None] = []
+        self._are_idle = asyncio.Event()
+        self._are_idle.set()
 
     @contextmanager
     def during(self, caller: Caller | None) -> Iterator[None]:
-        """Count a caller while its call runs."""
-        if caller is None:
-            yield
-            return
+        """Count a call while it runs."""
         self._running.append(caller)
+        self._are_idle.clear()
         try:
             yield
         finally:
             self._running.remove(caller)
+            if not self._running:
+                self._are_idle.set()
+
+    @property
+    def are_idle(self) -> bool:
+        """Return whether no call runs."""
+        return not self._running
+
+    async def until_idle(self) -> None:
+        """Wait until no call runs; each call has a time limit."""
+        await self._are_idle.wait()
 
     @property
     def only(self) -> Caller | None:
         """Return the newest caller, `None` if there are several clients."""
-        owners = {id(caller.owner) for caller in self._running}
-        return self._running[-1] if len(owners) == 1 else None
+        callers = [caller for caller in self._running if caller is not None]
+        owners = {id(caller.owner) for caller in callers}
+        return callers[-1] if len(owners) == 1 else None
 
 
 def sdk_callbacks(
-    server: str,
-    callbacks: ClientCallbacks,
-    callers: RunningCallers,
-    hide: Callable[[str], str] = str,
+    callbacks: ClientCallbacks, callers: RunningCallers, hide: Callable[[str], str]
 ) -> dict[str, Any]:
     """Return the callbacks for the SDK's client, as its keyword arguments.
 
@@ -225,7 +230,7 @@ def sdk_callbacks(
         question = {"method": method, "params": fields_of(params) if params else {}}
         key = caller.next_key() if caller is not None else ""
         try:
-            answer = await callbacks.answer(server, key, question, caller)
+            answer = await callbacks.answer(key, question, caller)
         except ToolError:  # the call ends with it
             answer = {"action": "cancel"} if method == ELICIT else None
         if answer is None:
@@ -233,7 +238,7 @@ def sdk_callbacks(
         return kind.model_validate(answer, by_name=False)
 
     async def on_log(params: Any) -> None:
-        logger = hide(f"{server}.{params.logger}" if params.logger else server)
+        logger = hide(".".join(filter(None, (callbacks.server, params.logger))))
         text = params.data if isinstance(params.data, str) else json.dumps(params.data)
         # Values of another type stay as they are, unless there is something to hide.
         data = params.data if hide(text) == text else hide(text)
@@ -269,8 +274,6 @@ def _passed_on(fields: Mapping[str, Any]) -> dict[str, Any]:
 async def send_answering(
     client: "Client",
     request: Any,
-    *,
-    server: str,
     callbacks: ClientCallbacks,
     caller: Caller | None = None,
     on_progress: Any = None,
@@ -289,11 +292,11 @@ async def send_answering(
             raise caller.interruption
         if response.get("resultType") != "input_required":
             return response
-        answers = await _answers(response.get("inputRequests"), server, callbacks, caller)
+        answers = await _answers(response.get("inputRequests"), callbacks, caller)
         state = response.get("requestState")
         extra = {"inputResponses": answers, "requestState": state}
         request = _with(request, {key: value for key, value in extra.items() if value is not None})
-    raise ToolError(f"the server {server!r} asks again and again; continue without it")
+    raise ToolError(f"the server {callbacks.server!r} asks again and again; continue without it")
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -306,16 +309,17 @@ def _with(request: Any, extra: Mapping[str, Any]) -> Any:
 
 
 async def _answers(
-    questions: Any, server: str, callbacks: ClientCallbacks, caller: Caller | None
+    questions: Any, callbacks: ClientCallbacks, caller: Caller | None
 ) -> dict[str, Any] | None:
     if not isinstance(questions, dict) or not questions:
         await asyncio.sleep(0.1)  # it only wants to be asked again
         return None
+    server = callbacks.server
     if len(questions) > _MAX_QUESTIONS or not all(isinstance(q, dict) for q in questions.values()):
         raise ToolError(f"the server {server!r} asked something invalid; continue without it")
     answers: dict[str, Any] = {}
     for key, question in questions.items():
-        answer = await callbacks.answer(server, key, question, caller)
+        answer = await callbacks.answer(key, question, caller)
         if answer is None:
             raise ToolError(
                 f"the server {server!r} asks what cannot be answered here; continue without it"

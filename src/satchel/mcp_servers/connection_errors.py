@@ -10,7 +10,7 @@ from satchel.runtime.redaction import redacted
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.mcp_servers.server_transports import StderrBuffer
+    from satchel.mcp_servers.server_process import StderrBuffer
 
 E = TypeVar("E", bound=BaseException)
 
@@ -32,7 +32,11 @@ class SessionExpiredError(ToolError):
 
 
 class SlowStartError(SatchelError):
-    """A server did not answer in the time that it may take to start."""
+    """A server did not answer in the `seconds` that it may take to start, by a setting."""
+
+    def __init__(self, seconds: float, setting: str) -> None:
+        super().__init__(f"did not respond within {seconds:g} s ({setting})")
+        self.seconds = seconds
 
 
 GONE = "disconnected"

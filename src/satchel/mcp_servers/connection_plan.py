@@ -1,6 +1,5 @@
 """Choose how the next connection to a server is made, by what happened to the earlier ones."""
 
-from satchel.errors import SatchelError
 from satchel.mcp_servers.connection_errors import SlowStartError, is_refused, reason
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
@@ -9,7 +8,7 @@ from satchel.mcp_servers.server_addresses import (
     StdioServer,
     WorkerServer,
 )
-from satchel.mcp_servers.server_connection import ProtocolMode, StartLimit
+from satchel.mcp_servers.server_connection import ProtocolMode
 from satchel.mcp_servers.server_options import ServerOptions
 from satchel.settings import Limits
 
@@ -31,19 +30,17 @@ class ConnectionPlan:
         self._seconds, self._setting = _first_limit(server, limits, options.startup_timeout)
 
     @property
-    def start_limit(self) -> StartLimit:
-        """How long it may take to start now: twice as long after each late start."""
+    def late_start(self) -> SlowStartError:
+        """The error for a start that takes too long: twice as long after each late start."""
         seconds = self._seconds
         if not isinstance(self._server, WorkerServer):
             longest = max(seconds, _LONGEST_START)
             seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
-        return StartLimit(seconds, self._setting)
+        return SlowStartError(seconds, self._setting)
 
-    def allow_longer_start(self) -> SatchelError:
-        """Allow more time for the next start; return the error for this one."""
-        error = self.start_limit.error
+    def allow_longer_start(self) -> None:
+        """Allow more time for the next start."""
         self._late_starts += 1
-        return error
 
     def worked(self, mode: ProtocolMode) -> None:
         """Connect in this mode from now on."""

@@ -19,7 +19,9 @@ from satchel.files.secret_files import is_secret_file
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.plain_requests import pages_of
+from satchel.mcp_servers.tool_definitions import ServerSnapshot
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.skill_files import is_file_name
@@ -75,25 +77,16 @@ class ListedSkill:
         return next((file for file in self.files if file.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillListing:
-    """All skills that a server lists at one time, and diagnostics about invalid ones."""
-
-    skills: tuple[ListedSkill, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    ttl: float | None = None
-    """Seconds until it should be read again, if the server says so."""
-
-
-async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> SkillListing:
-    """Return all skills that a server lists.
+async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> ServerSnapshot:
+    """Return the skills that a server lists, alone; none without the skills extension.
 
     A list that cannot be read is a diagnostic: the server's tools still work. Raises an error if
     the connection is broken.
     """
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED
 
+    if EXTENSION not in (client.server_capabilities.extensions or {}):
+        return ServerSnapshot()
     collected = _Entries(server, where, limits)
     why = ""
     try:
@@ -106,7 +99,7 @@ async def list_skills(client: "Client", server: str, where: str, limits: Limits)
     except TimeoutError:
         why = f"it did not list them within {limits.mcp_connect:g} s (limit mcp_connect)"
     except MCPError as problem:
-        if problem.code == CONNECTION_CLOSED:
+        if is_connection_closed(problem):
             raise
         why = f"it refused: {shorten(one_line(problem.message), 300)}"
     except ValueError:  # pydantic's ValidationError, too
@@ -157,20 +150,24 @@ class _Entries:
         else:
             self._unreported += 1
 
-    def listing(self) -> SkillListing:
+    def listing(self) -> ServerSnapshot:
         """Return all valid skills, and diagnostics about the others."""
         diagnostics = list(self._diagnostics)
         if self._unreported:
             message = f"{self._unreported} more skills are left out"
             diagnostics.append(make_diagnostic("mcp-skill-invalid", Where(self._where), message))
         skills = sorted(self._valid.values(), key=lambda skill: skill.address)
-        return SkillListing(tuple(skills), tuple(dict.fromkeys(diagnostics)), self._ttl)
+        return ServerSnapshot(
+            skills=tuple(skills),
+            diagnostics=tuple(dict.fromkeys(diagnostics)),
+            ttl=self._ttl,
+        )
 
-    def unlisted(self, why: str) -> SkillListing:
+    def unlisted(self, why: str) -> ServerSnapshot:
         """Return no skills and a diagnostic: a part of the list would look complete."""
         message = f"cannot list its skills: {why}"
         diagnostic = make_diagnostic("mcp-skills-unlisted", Where(self._where), message, _REPORT)
-        return SkillListing(diagnostics=(diagnostic,))
+        return ServerSnapshot(diagnostics=(diagnostic,))
 
     def _too_many(self) -> Diagnostic:
         return make_diagnostic(

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import httpx2
@@ -77,11 +77,11 @@ _ENDPOINTS: Final = (
 _ERROR_CODE = re.compile(r'"error"\s*:\s*"([A-Za-z0-9_.-]{1,60})"')
 
 
-class Refused(Protocol):
-    """Is called when a server does not accept a request without another login."""
+Refused = Callable[..., None]
+"""Called with why a server does not accept a request without another login.
 
-    def __call__(self, why: str, *, scope: str = "", fix: str = "") -> None:
-        """Report why, and the scopes that are missing, if that is the reason."""
+By keyword it gets the missing `scope`, if that is the reason, and a `fix` that is no new login.
+"""
 
 
 def _has_no_traceback(record: logging.LogRecord) -> bool:
@@ -90,7 +90,16 @@ def _has_no_traceback(record: logging.LogRecord) -> bool:
 
 
 class _LoginFlow(OAuthClientProvider):
-    """A provider of the SDK that marks and limits its own requests, and explains its errors."""
+    """A provider of the SDK that marks and limits its own requests, and explains its errors.
+
+    It is the provider's storage, too: it saves a login once its tokens are there.
+    """
+
+    _store: TokenStore | None = None
+    """Where the login is saved, if it is."""
+    _configured: OAuthClientInformationFull | None = None
+    _wanted = ""
+    """Scopes that the server asked for since the login."""
 
     if not CHECKS_ISSUERS:  # and these SDKs follow no redirects either
 
@@ -113,7 +122,9 @@ class _LoginFlow(OAuthClientProvider):
                     }
                     _require_safe_request(outgoing)
                 response = yield outgoing
-                if outgoing is not request:
+                if outgoing is request:
+                    response = self._received(response)
+                else:
                     await _require_valid_metadata(response)
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
@@ -123,6 +134,32 @@ class _LoginFlow(OAuthClientProvider):
             raise explain(problem, is_known=is_known) from None
         finally:
             await flow.aclose()
+
+    def _received(self, response: httpx2.Response) -> httpx2.Response:
+        """Return the response to the request itself, or another one in its place."""
+        return response
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return None
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._configured
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Do nothing: the client is saved with its tokens."""
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        if self._store is None:  # client credentials: another process gets its own
+            return
+        login = SavedLogin(
+            tokens=_dumped(tokens),
+            client=_dumped(self.context.client_info),
+            metadata=_dumped(self.context.oauth_metadata),
+            resource=_dumped(self.context.protected_resource_metadata),
+            expires_at=self.context.token_expiry_time,
+            wanted=self._wanted,
+        )
+        await in_thread(partial(self._store.save, login))
 
 
 def _refuse_login(why: str) -> NoReturn:
@@ -186,38 +223,6 @@ def _require_issuer_check(issuer: str) -> None:
         )
 
 
-class _LoginStorage:
-    """Saves a login once its tokens are there. It gives the SDK's provider no older one."""
-
-    def __init__(self, store: TokenStore, client: OAuthClientInformationFull | None) -> None:
-        self._store, self._client = store, client
-        self.provider: OAuthClientProvider | None = None
-        self.wanted = ""
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return None
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self._client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Do nothing: the client is saved with its tokens."""
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        if self.provider is None:  # client credentials: another process gets its own
-            return
-        context = self.provider.context
-        login = SavedLogin(
-            tokens=_dumped(tokens),
-            client=_dumped(context.client_info),
-            metadata=_dumped(context.oauth_metadata),
-            resource=_dumped(context.protected_resource_metadata),
-            expires_at=context.token_expiry_time,
-            wanted=self.wanted,
-        )
-        await in_thread(partial(self._store.save, login))
-
-
 def _dumped(model: Any) -> dict[str, Any]:
     return model.model_dump(mode="json", exclude_none=True) if model is not None else {}
 
@@ -228,11 +233,9 @@ class StoredLoginAuth(_LoginFlow):
     def __init__(
         self, server: HttpServer | SseServer, store: TokenStore, on_refused: Refused
     ) -> None:
-        storage = _LoginStorage(store, None)
-        metadata = OAuthClientMetadata(redirect_uris=None)
-        super().__init__(server.url, metadata, storage)
-        storage.provider = self
-        self._store, self._on_refused, self._storage = store, on_refused, storage
+        super().__init__(server.url, OAuthClientMetadata(redirect_uris=None), self)
+        self._store: TokenStore = store
+        self._on_refused = on_refused
         self._stamp: StampedPath | None = None
         self._has_login = False
 
@@ -259,7 +262,7 @@ class StoredLoginAuth(_LoginFlow):
         except ValueError:  # another version wrote it
             context.clear_tokens()
         context.token_expiry_time = login.expires_at
-        self._storage.wanted, self._has_login = login.wanted, bool(login.tokens)
+        self._wanted, self._has_login = login.wanted, bool(login.tokens)
         self._stamp = stamp
 
     async def _auth_flow(self, request: httpx2.Request) -> Flow:
@@ -329,13 +332,12 @@ class ClientCredentialsAuth(_LoginFlow, ClientCredentialsOAuthProvider):
         self,
         server: HttpServer | SseServer,
         client: OAuthClient,
-        store: TokenStore,
         on_refused: Refused,
     ) -> None:
         _require_issuer_check(client.issuer)
         super().__init__(
             server_url=server.url,
-            storage=_LoginStorage(store, None),
+            storage=self,
             client_id=client.client_id,
             client_secret=client.client_secret,
             scope=" ".join(client.scopes) or None,
@@ -419,43 +421,31 @@ class BrowserLoginAuth(_LoginFlow):
             client_name="Satchel",
             token_endpoint_auth_method=_PUBLIC,
         )
-        configured = None
+        self._store = store
         if client.client_id and document is None:
-            configured = OAuthClientInformationFull(
+            self._configured = OAuthClientInformationFull(
                 client_id=client.client_id,
                 client_secret=client.client_secret or None,
                 issuer=client.issuer or None,
                 redirect_uris=metadata.redirect_uris,
                 token_endpoint_auth_method=_BASIC if self._secret else _PUBLIC,
             )
-        storage = _LoginStorage(store, configured)
         super().__init__(
             server.url,
             _metadata(client, metadata, previous.wanted if previous else ""),
-            storage,
+            self,
             lambda address: open_address(with_one_query(address)),
             wait_for_redirect,
             client_metadata_url=document,
         )
-        storage.provider = self
         self._has_begun = False
 
-    async def _auth_flow(self, request: httpx2.Request) -> Flow:
-        flow = super()._auth_flow(request)
-        try:
-            outgoing = await anext(flow)
-            while True:
-                response = yield outgoing
-                if outgoing is request and not self._has_begun:
-                    self._has_begun = True
-                    if response.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
-                        # Some servers ask for a login only when a tool is called.
-                        response = httpx2.Response(_UNAUTHORIZED, request=request)
-                outgoing = await flow.asend(response)
-        except StopAsyncIteration:
-            return
-        finally:
-            await flow.aclose()
+    def _received(self, response: httpx2.Response) -> httpx2.Response:
+        is_first, self._has_begun = not self._has_begun, True
+        if is_first and response.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
+            # Some servers ask for a login only when a tool is called.
+            return httpx2.Response(_UNAUTHORIZED, request=response.request)
+        return response
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
         preferred = (

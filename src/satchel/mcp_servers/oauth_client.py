@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from satchel.errors import DefinitionError
+from satchel.formats.mcp_json import is_loopback
 from satchel.lazy_dataclass import dataclass
 
 Grant = Literal["authorization-code", "client-credentials"]
@@ -71,19 +71,11 @@ def _is_on_loopback(address: str) -> bool:
         return False
     if parts.scheme != "http" or not port or parts.query or parts.fragment:
         return False
-    return host == "localhost" or _is_loopback(host)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(host)
 
 
 def may_carry_tokens(url: str) -> bool:
     """Return whether tokens may be sent to a URL: over https, or to this machine."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    is_here = parts.scheme == "http" and (host == "localhost" or _is_loopback(host))
+    is_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
     return parts.scheme == "https" or is_here

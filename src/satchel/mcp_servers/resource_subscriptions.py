@@ -1,5 +1,6 @@
 """Subscribe to resources of one server, and report their changes to the subscribers."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -130,26 +131,41 @@ class ResourceSubscriptions:
                     await _send(client, "resources/unsubscribe", uri)
 
     async def _listen(self, client: "Client", uri: str, started: "TaskStatus[None]") -> None:
-        """Read the stream of a resource, and open it again when it breaks."""
-        import anyio
-        from mcp import MCPError
-        from mcp.client.subscriptions import SubscriptionLost
+        """Read the stream of a resource."""
+        has_started = False
 
-        backoff, is_first = Backoff(), True
-        while True:
-            try:
-                async with client.listen(resource_subscriptions=[uri]) as notices:
-                    if is_first:
-                        started.started()
-                    else:
-                        self.updated(uri)
-                    is_first = False
-                    async for _ in notices:
-                        self.updated(uri)
-            except (MCPError, SubscriptionLost):
-                if is_first:
-                    raise
-            await anyio.sleep(backoff.next())
+        def on_notice() -> None:
+            nonlocal has_started
+            if has_started:
+                self.updated(uri)
+            else:
+                has_started = True
+                started.started()
+
+        await keep_listening(client, on_notice, resource_subscriptions=[uri])
+
+
+async def keep_listening(client: "Client", on_notice: Callable[[], None], **wants: Any) -> None:
+    """Read a stream of notices, and open it again when it breaks.
+
+    `on_notice` is called with each, and when a stream begins: there may be changes before it.
+    Raises an error if the first stream cannot be opened.
+    """
+    from mcp import MCPError
+    from mcp.client.subscriptions import SubscriptionLost
+
+    backoff, has_begun = Backoff(), False
+    while True:
+        try:
+            async with client.listen(**wants) as notices:
+                has_begun = True
+                on_notice()
+                async for _ in notices:
+                    on_notice()
+        except (MCPError, SubscriptionLost):
+            if not has_begun:
+                raise
+        await asyncio.sleep(backoff.next())
 
 
 async def _send(client: "Client", method: str, uri: str) -> None:

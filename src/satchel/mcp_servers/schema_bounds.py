@@ -57,15 +57,10 @@ class BoundedValidator(SchemaValidator):
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
         """Return the violations, without the values that were sent."""
-        if not self.is_quick(arguments):
+        self._parts = {} if self._parts is None else self._parts
+        if not is_quick(self.schema, arguments, self._parts):
             return [ArgumentFault("", "it is too large to validate; send less")]
         return super().faults(arguments)
-
-    def is_quick(self, value: Any, most: int = MOST_STEPS) -> bool:
-        """Return whether validating a value takes at most `most` steps."""
-        if self._parts is None:
-            self._parts = {}
-        return is_quick(self.schema, value, most, self._parts)
 
 
 def beside(schema: Any, root: Any) -> Iterator[Any]:
@@ -161,16 +156,14 @@ def _weigh(schema: Any, root: Any, weights: dict[int, int]) -> Walk:
     return weight
 
 
-def is_quick(
-    schema: Any, value: Any, most: int = MOST_STEPS, parts: "dict[int, _Part] | None" = None
-) -> bool:
-    """Return whether validating a value takes at most `most` steps.
+def is_quick(schema: Any, value: Any, parts: "dict[int, _Part] | None" = None) -> bool:
+    """Return whether validating a value takes at most `MOST_STEPS` steps.
 
     `parts` keeps what was computed of the schema, as long as that stays unchanged.
     """
     parts = {} if parts is None else parts
     todo, steps = [(schema, value)], 0
-    while todo and steps <= most:
+    while todo and steps <= MOST_STEPS:
         subschema, item = todo.pop()
         if not isinstance(subschema, Mapping):
             continue
@@ -178,7 +171,7 @@ def is_quick(
         if part is None:
             part = parts[id(subschema)] = _Part(subschema, schema)
         steps += part.weight
-        if steps + len(todo) > most:
+        if steps + len(todo) > MOST_STEPS:
             return False
         children = [(other, item) for other in part.beside]
         if isinstance(item, str):
@@ -188,11 +181,11 @@ def is_quick(
                 letters = sum(len(name) + 1 for name in item)
                 steps += letters * part.places_for_names // _PLACES
             steps += len(part.required.difference(item))
-            children += islice(part.of_members(item), most)
+            children += islice(part.of_members(item), MOST_STEPS)
         elif isinstance(item, list | tuple):
-            children += islice(part.of_items(item), most)
+            children += islice(part.of_items(item), MOST_STEPS)
         todo += children * part.times
-    return steps <= most
+    return steps <= MOST_STEPS
 
 
 class _Part:

@@ -2,20 +2,17 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from satchel.errors import SatchelError, ToolError
-from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.backoff import Backoff
+from satchel.errors import ToolError
 from satchel.mcp_servers.call_outcome import (
     decode_response,
     invalid_response,
-    is_small,
     truncate_blocks,
 )
 from satchel.mcp_servers.client_callbacks import (
@@ -34,14 +31,15 @@ from satchel.mcp_servers.connection_errors import (
     is_unreadable,
     unsent_question,
 )
-from satchel.mcp_servers.listed_skills import EXTENSION, SkillListing, list_skills
+from satchel.mcp_servers.listed_skills import list_skills
 from satchel.mcp_servers.resource_reader import bytes_of_resource
-from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions
+from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions, keep_listening
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
 from satchel.mcp_servers.server_instructions import with_instructions
 from satchel.mcp_servers.server_offers import list_offers
-from satchel.mcp_servers.server_transports import HEADERS_META, StderrBuffer, open_transport
-from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, with_skills
+from satchel.mcp_servers.server_process import StderrBuffer
+from satchel.mcp_servers.server_transports import HEADERS_META, open_transport
+from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, joined
 from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
@@ -58,19 +56,6 @@ ProtocolMode = Literal["auto", "legacy"]
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 """Is called with each progress notification of a call."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartLimit:
-    """How long a server may take to start or to be reached, and the setting of that."""
-
-    seconds: float
-    setting: str
-
-    @property
-    def error(self) -> SatchelError:
-        """Return the error for a server that takes longer."""
-        return SlowStartError(f"did not respond within {self.seconds:g} s ({self.setting})")
 
 
 _CLOSE_LIMIT = 5.0
@@ -93,34 +78,17 @@ class ServerConnection:
         callers: RunningCallers,
     ) -> None:
         self._client, self._name, self._server, self._limits = client, name, server, limits
-        self._callbacks, self._callers = callbacks, callers
+        self._callbacks, self.callers = callbacks, callers
         self._lister = ToolLister(client, server, limits)
         self.is_replaced = False
         """Whether new calls use another connection; this one closes when its last call ends."""
-        self._calls = 0
-        self._is_idle = asyncio.Event()
-        self._is_idle.set()
-
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Keep it open for a call, even if another connection replaces it."""
-        self._calls += 1
-        self._is_idle.clear()
-        try:
-            yield
-        finally:
-            self._calls -= 1
-            if not self._calls:
-                self._is_idle.set()
+        self.has_ended = False
+        """Whether the server sends nothing more."""
 
     @property
-    def is_idle(self) -> bool:
-        """Return whether no call uses it."""
-        return self._is_idle.is_set()
-
-    async def until_idle(self) -> None:
-        """Wait until no call uses it; each call has a time limit."""
-        await self._is_idle.wait()
+    def is_over(self) -> bool:
+        """Return whether new calls cannot use it."""
+        return self.has_ended or self.is_replaced
 
     @property
     def mode(self) -> ProtocolMode:
@@ -134,24 +102,19 @@ class ServerConnection:
         if isinstance(self._server, WorkerServer):
             return await self.tools()
         tools, skills, offers = await asyncio.gather(
-            self.tools(), self._skills(), list_offers(self._client, self._limits)
+            self.tools(),
+            list_skills(self._client, self._name, str(self._server), self._limits),
+            list_offers(self._client, self._limits),
         )
         info = self._client.server_info
         return replace(
-            with_instructions(with_skills(tools, skills), self._client.instructions),
-            offers=offers,
+            with_instructions(joined(tools, skills, offers), self._client.instructions),
             version=shorten(one_line(info.version), 100) if info and info.version else "",
         )
 
     async def tools(self) -> ServerSnapshot:
         """Return its tools alone. Raises an error if the connection is broken."""
         return await self._lister.listing()
-
-    async def _skills(self) -> SkillListing:
-        """Return all skills that the server lists; none without the skills extension."""
-        if EXTENSION not in (self._client.server_capabilities.extensions or {}):
-            return SkillListing()
-        return await list_skills(self._client, self._name, str(self._server), self._limits)
 
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller | None
@@ -180,14 +143,9 @@ class ServerConnection:
         from mcp import MCPError
 
         try:
-            with self._callers.during(caller):
+            with self.callers.during(caller):
                 return await send_answering(
-                    self._client,
-                    request,
-                    server=self._name,
-                    callbacks=self._callbacks,
-                    caller=caller,
-                    on_progress=on_progress,
+                    self._client, request, self._callbacks, caller, on_progress
                 )
         except MCPError as problem:
             where = describe_server(self._server, self._name)
@@ -257,8 +215,6 @@ class ServerConnection:
         # with an engine that a hostile pattern can block for ever.
         request = CallToolRequest(params=params)
         raw = await self._send(request, caller, invalid_response(tool.name), progressed)
-        if is_small(raw, tool):  # a thread would take longer
-            return decode_response(raw, tool)
         # In a thread: this is the event loop of all servers.
         result: ToolResult = await in_thread(partial(decode_response, raw, tool))
         return result
@@ -280,10 +236,9 @@ async def connect(
     *,
     mode: ProtocolMode = "auto",
     on_change: Callable[[], None] = lambda: None,
-    on_end: Callable[[], None] = lambda: None,
-    on_late: Callable[[], None] = lambda: None,
+    on_late: Callable[[SlowStartError], None] = lambda _: None,
     stderr: StderrBuffer | None = None,
-    start: StartLimit | None = None,
+    late_start: SlowStartError | None = None,
     auth: Any = None,
     callbacks: ClientCallbacks | None = None,
     roots: tuple[str, ...] = (),
@@ -291,14 +246,13 @@ async def connect(
 ) -> AsyncIterator[ServerConnection]:
     """Connect to a server until the block ends.
 
-    `on_change` is called when its tools or skills may have changed, `on_end` when it sends
-    nothing more, and `on_late` when connecting exceeds the limit `start`: `SatchelError` is raised
-    then, but only after closing, which may take long. `auth` authorizes requests to a server on the
-    network. `callbacks` answer what it asks, and `roots` are folders that it may ask for.
-    `subscriptions` are the resources that it reports changes of. Also raises any error of the
-    transport.
+    `on_change` is called when its tools or skills may have changed, or when it has ended, and
+    `on_late` when connecting takes longer than `late_start` allows. That error is raised, too, but
+    only after closing, which may take long. `auth` authorizes requests to a server on the network.
+    `callbacks` answer what it asks, and `roots` are folders that it may ask for. `subscriptions`
+    are the resources that it reports changes of. Also raises any error of the transport.
     """
-    start = start or StartLimit(limits.mcp_connect, "limit mcp_connect")
+    late_start = late_start or SlowStartError(limits.mcp_connect, "limit mcp_connect")
     import anyio
     from mcp import Client
     from mcp_types import (
@@ -320,25 +274,25 @@ async def connect(
         elif isinstance(message, ResourceUpdatedNotification):
             followed.updated(str(message.params.uri))
 
-    def filter_message(received: Any) -> Any:
+    def on_result(result: dict[str, Any]) -> None:
         if isinstance(server, WorkerServer):
-            return received  # a plugin's process may send results of any size
-        return mark_invalid_tools(truncate_blocks(received), version, limits.mcp_tools)
+            return  # a plugin's process may send results of any size
+        truncate_blocks(result)
+        with suppress(RuntimeError):  # no version is negotiated yet
+            mark_invalid_tools(result, client.protocol_version, limits.mcp_tools)
 
-    def version() -> str:
-        try:
-            return client.protocol_version
-        except RuntimeError:  # not negotiated yet
-            return ""
+    def on_end() -> None:
+        connection.has_ended = True
+        on_change()
 
-    answering = replace(callbacks or ClientCallbacks(), roots=_addresses(roots))
+    answering = replace(callbacks or ClientCallbacks(), server=name, roots=_addresses(roots))
     callers, followed = RunningCallers(), subscriptions or ResourceSubscriptions(name)
     client = Client(
         open_transport(
             server,
             stderr or StderrBuffer(),
             limits.mcp_message,
-            filter_message=filter_message,
+            on_result=on_result,
             on_gap=on_change,
             on_end=on_end,
             auth=auth,
@@ -347,16 +301,17 @@ async def connect(
         message_handler=on_message,
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
-        **sdk_callbacks(
-            name, answering, callers, lambda text: redacted(text, {"": server.secrets})
-        ),
+        **sdk_callbacks(answering, callers, lambda text: redacted(text, {"": server.secrets})),
     )
-    timer = asyncio.get_running_loop().call_later(start.seconds, on_late)
-    outcome: BaseException | None = start.error
+    connection = ServerConnection(
+        client, name, server, limits, callbacks=answering, callers=callers
+    )
+    timer = asyncio.get_running_loop().call_later(late_start.seconds, on_late, late_start)
+    outcome: BaseException | None = late_start
     # The scope surrounds everything: it must not end before what it contains.
     with (
         ExitStack() as ends,
-        anyio.CancelScope(deadline=anyio.current_time() + start.seconds) as scope,
+        anyio.CancelScope(deadline=anyio.current_time() + late_start.seconds) as scope,
     ):
         ends.callback(timer.cancel)
         async with client, anyio.create_task_group() as listening:
@@ -365,9 +320,7 @@ async def connect(
             listening.start_soon(_listen, client, on_change)
             listening.start_soon(followed.serve, client)
             try:
-                yield ServerConnection(
-                    client, name, server, limits, callbacks=answering, callers=callers
-                )
+                yield connection
             except BaseException as problem:
                 outcome = problem
                 raise
@@ -393,18 +346,6 @@ async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
         for name in ("tools", "prompts", "resources")
         for capability in [getattr(able, name)]
     }
-    if not any(wants.values()):
-        return
-    backoff = Backoff()
-    while True:
-        try:
-            async with client.listen(**wants) as notices:
-                on_change()  # for changes before the subscription
-                async for _ in notices:
-                    on_change()
-        except (ListenNotSupportedError, MCPError):
-            return
-        except SubscriptionLost:
-            pass
-        on_change()
-        await asyncio.sleep(backoff.next())
+    if any(wants.values()):
+        with suppress(ListenNotSupportedError, MCPError, SubscriptionLost):
+            await keep_listening(client, on_change, **wants)

@@ -15,16 +15,15 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, changed_instructions, notes_of
-from satchel.mcp_servers.server_offers import OfferSource, RemotePrompt, RemoteResource
+from satchel.mcp_servers.server_offers import RemotePrompt, RemoteResource
 from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.mcp_servers.tool_lister import invalid_tool
-from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import near_misses, reads_like_session_tool
+from satchel.mcp_servers.tool_naming import ToolNames, fit_tool_name, names_for
+from satchel.names import near_misses
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
-from satchel.tools import McpPrompt, McpResource
 from satchel.tools.empty_mapping import NOTHING
 
 SOURCE = "mcp"
@@ -72,15 +71,6 @@ class ServerOffer:
         return tuple(map(fit_tool_name, self.wanted_names.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNames:
-    """The names of a server's tools here, by their names there."""
-
-    names: Mapping[str, str]
-    owners: Mapping[str, str]
-    """For each tool that could not have its name, who has it; `""` if no one can."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContribution:
     """The contribution of one server, and the offer it was built from."""
@@ -118,27 +108,18 @@ def server_contributions(
         for name, previous in before.items()
         if previous.offered.config.serial in serials
     }
-    names = names_for(tools, taken, reserved_names)
-    holders = _holders(names, taken, reserved_names)
+    named = names_for(tools, taken, reserved_names)
     contributions = {}
     for order, item in enumerate(offered):
         name = item.config.name
-        previous = before.get(name)
+        previous, naming = before.get(name), named[name]
         other_names = {
             fit_tool_name(tool)
             for other, own in tools.items()
             if other != name
             for tool in own.values()
         }
-        reserved = other_names & {*reserved_names.get(name, ()), *names[name].values()}
-        owners = {
-            tool: ""
-            if used == fit_tool_name(replacement)
-            else _holder(fit_tool_name(replacement), holders)
-            for tool, replacement in tools[name].items()
-            if (used := names[name][tool]) != replacement
-        }
-        naming = ToolNames(names[name], owners)
+        reserved = other_names & {*reserved_names.get(name, ()), *naming.names.values()}
         if previous is not None and _is_unchanged(previous, item, naming):
             contribution = previous.contribution
         else:
@@ -150,24 +131,6 @@ def server_contributions(
             reserved_names=frozenset(reserved),
         )
     return contributions
-
-
-def _holders(
-    names: Mapping[str, Mapping[str, str]],
-    taken: Mapping[str, str],
-    reserved_names: Mapping[str, Iterable[str]],
-) -> dict[str, str]:
-    """Return who has each name; a name may also be kept for a server that had it before."""
-    holders = dict[str, str]()
-    for server, own in reserved_names.items():
-        holders |= dict.fromkeys(own, f"MCP server {server!r}")
-    for server, used in names.items():
-        holders |= dict.fromkeys(used.values(), f"MCP server {server!r}")
-    return {**holders, **taken}
-
-
-def _holder(name: str, holders: Mapping[str, str]) -> str:
-    return holders.get(name) or ("every session" if reads_like_session_tool(name) else "")
 
 
 def _is_unchanged(previous: ServerContribution, now: ServerOffer, naming: ToolNames) -> bool:
@@ -233,7 +196,12 @@ def _contribution(
         tools=tuple(tools),
         unusable=() if snapshot.is_up else tuple(_known_tools(item, naming.names)),
         keeps_groups=True,
-        offers=tuple(offers_of(item)) if snapshot.is_up else (),
+        offers=(
+            *(RemotePrompt(prompt, item) for prompt in snapshot.prompts),
+            *(RemoteResource(resource, item) for resource in snapshot.resources),
+        )
+        if snapshot.is_up
+        else (),
         diagnostics=tuple(diagnostics),
         # Tools that cannot be called are not served, so there is no last good version.
         state=Status.OK if snapshot.is_up else Status.REVOKED,
@@ -253,20 +221,6 @@ def _known_tools(item: ServerOffer, names: Mapping[str, str]) -> Iterator[ToolCo
             groups=item.config.groups,
             state=Status.REVOKED,
         )
-
-
-def offers_of(item: ServerOffer) -> Iterator[McpPrompt | McpResource]:
-    """Yield the prompts and resources of a server."""
-    config, offers = item.config, item.snapshot.offers
-    source = OfferSource(
-        server=config.name,
-        handle=item.handle,
-        groups=config.groups,
-        timeout=config.timeout,
-        completes=offers.completes,
-    )
-    yield from (RemotePrompt(prompt, source) for prompt in offers.prompts)
-    yield from (RemoteResource(resource, source) for resource in offers.resources)
 
 
 def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContribution:
@@ -370,7 +324,7 @@ def _presets(config: ServerConfig, definition: ToolDefinition) -> dict[str, Any]
 
 
 def _digest(tools: Iterable[ToolContribution], notes: str, snapshot: ServerSnapshot) -> str:
-    offers = repr(snapshot.offers) if snapshot.is_up else ""
+    offers = repr((snapshot.prompts, snapshot.resources)) if snapshot.is_up else ""
     text = "\n".join([*(f"{tool.name} {tool.version}" for tool in tools), notes, offers])
     return blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -5,24 +5,11 @@ from typing import Any
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
 from satchel.files.state_files import state_folder
-from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_addresses import HttpServer, RemoteServer, SseServer
 from satchel.mcp_servers.token_store import TokenStore
 
 _RETRY = 300.0
 """Seconds after which a server that refused the login is asked again in any case."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginNeed:
-    """Why a server needs a login, and what the user does about it."""
-
-    why: str
-    fix: str
-    is_command: bool = True
-    """Whether the fix is a command to run."""
-    scope: str = ""
-    """The scopes that only some of its tools need, or `""` if nothing works without a login."""
 
 
 class ServerLogin:
@@ -32,8 +19,10 @@ class ServerLogin:
         self._name, self._server = name, server
         self._store = TokenStore(folder, server)
         self._auth: Any = None
-        self.need: LoginNeed | None = None
-        """Set while the server refuses requests."""
+        self.why = self._fix = ""
+        """Why the server refuses requests, and what the user does about it; `""` if it does not."""
+        self._scope = ""
+        """The scopes that only some of its tools need, or `""` if nothing works without a login."""
         self._stamp = self._store.stamp
 
     @classmethod
@@ -45,7 +34,7 @@ class ServerLogin:
 
     def begin(self) -> None:
         """Begin a connection: what the last one needed counts no more."""
-        self.need, self._stamp = None, self._store.stamp
+        self.why, self._stamp = "", self._store.stamp
 
     @property
     def auth(self) -> Any:
@@ -59,39 +48,40 @@ class ServerLogin:
         if server.has_credentials:
             self._auth = login_auth.ConfiguredAuth(server, self._refuse)
         elif client is not None and client.grant == "client-credentials":
-            self._auth = login_auth.ClientCredentialsAuth(server, client, store, self._refuse)
+            self._auth = login_auth.ClientCredentialsAuth(server, client, self._refuse)
         else:
             self._auth = login_auth.StoredLoginAuth(server, store, self._refuse)
         return self._auth
 
     def _refuse(self, why: str, *, scope: str = "", fix: str = "") -> None:
-        command = f"satchel mcp login {self._name}"
-        self.need = LoginNeed(why=why, scope=scope, fix=fix or command, is_command=not fix)
+        self.why, self._scope, self._fix = why, scope, fix
 
     @property
     def blocks(self) -> bool:
         """Return whether nothing works without a login."""
-        return self.need is not None and not self.need.scope
+        return bool(self.why) and not self._scope
+
+    @property
+    def _command(self) -> str:
+        return f"satchel mcp login {self._name}"
 
     def diagnostic(self) -> Diagnostic:
         """Return the diagnostic for a server that needs a login."""
-        assert self.need is not None
         return make_diagnostic(
             "mcp-login-needed",
             Where(str(self._server)),
-            f"MCP server {self._name!r} {self.need.why}; its tools are revoked",
-            self.need.fix,
+            f"MCP server {self._name!r} {self.why}; its tools are revoked",
+            self._fix or self._command,
         )
 
     def take_error(self) -> ToolError | None:
         """Return the error for a call that failed for want of a login; `None` for other calls."""
-        need = self.need
-        if need is None:
+        if not (why := self.why):
             return None
-        if need.scope:  # of this call only
-            self.need = None
-        advice = f"ask the user to run '{need.fix}'" if need.is_command else "tell the user"
-        return ToolError(f"the server {self._name!r} {need.why}; {advice}, or continue without it")
+        if self._scope:  # of this call only
+            self.why = ""
+        advice = "tell the user" if self._fix else f"ask the user to run '{self._command}'"
+        return ToolError(f"the server {self._name!r} {why}; {advice}, or continue without it")
 
     async def until_changed(self) -> None:
         """Wait until the stored login is another than before, or for some minutes."""

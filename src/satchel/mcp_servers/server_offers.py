@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
+from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.plain_requests import pages_of
 from satchel.mcp_servers.protocol_fields import (
     LONGEST_TEXT,
@@ -22,6 +23,7 @@ from satchel.mcp_servers.protocol_fields import (
     result_metadata,
 )
 from satchel.mcp_servers.resource_subscriptions import OnUpdate
+from satchel.mcp_servers.tool_definitions import ServerSnapshot
 from satchel.settings import Limits
 from satchel.text import has_hidden, one_line, shorten, visible
 from satchel.tools import (
@@ -41,7 +43,7 @@ from satchel.tools.runner import LOOP
 if TYPE_CHECKING:
     from mcp import Client
 
-    from satchel.mcp_servers.server_pool import ServerHandle
+    from satchel.mcp_servers.server_contributions import ServerOffer
 
 BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[str, Any]]"]
 """Starts to send a request to its server, given the method and its parameters."""
@@ -86,27 +88,17 @@ class OfferedResource:
     """Its other fields, for MCP clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOffers:
-    """The prompts and resources of a server."""
-
-    prompts: tuple[OfferedPrompt, ...] = ()
-    resources: tuple[OfferedResource, ...] = ()
-    completes: bool = False
-    """Whether it completes their arguments."""
-
-
 # ---- listing -----------------------------------------------------------------------------------
 
 
-async def list_offers(client: "Client", limits: Limits) -> ServerOffers:
-    """Return the prompts and resources of a server; none of a list that it does not return.
+async def list_offers(client: "Client", limits: Limits) -> ServerSnapshot:
+    """Return the prompts and resources of a server, alone; none of a list that it does not return.
 
     Raises an error if the connection is broken.
     """
     able = client.server_capabilities
     if able.prompts is None and able.resources is None:
-        return ServerOffers()
+        return ServerSnapshot()
     prompts: list[Any] = []
     resources: list[Any] = []
     templates: list[Any] = []
@@ -120,7 +112,7 @@ async def list_offers(client: "Client", limits: Limits) -> ServerOffers:
                 await _read_list(client, method, "resourceTemplates", templates, limits)
     # In a thread: this is the event loop of all servers.
     lists = (prompts, resources, templates)
-    offers: ServerOffers = await in_thread(partial(_checked, *lists, FieldReader(limits)))
+    offers: ServerSnapshot = await in_thread(partial(_checked, *lists, FieldReader(limits)))
     return replace(offers, completes=able.completions is not None)
 
 
@@ -128,7 +120,6 @@ async def _read_list(
     client: "Client", method: str, key: str, items: list[Any], limits: Limits
 ) -> None:
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED
 
     try:
         async for page in pages_of(client, method, _MAX_PAGES):
@@ -138,7 +129,7 @@ async def _read_list(
             if len(items) >= limits.mcp_tools:
                 return
     except MCPError as problem:
-        if problem.code == CONNECTION_CLOSED:
+        if is_connection_closed(problem):
             raise
     except ValueError:  # pydantic's ValidationError, too
         return
@@ -146,7 +137,7 @@ async def _read_list(
 
 def _checked(
     prompts: list[Any], resources: list[Any], templates: list[Any], fields: FieldReader
-) -> ServerOffers:
+) -> ServerSnapshot:
     """Return what is valid; the first of equal names counts."""
     by_name: dict[str, OfferedPrompt] = {}
     by_uri: dict[str, OfferedResource] = {}
@@ -156,9 +147,9 @@ def _checked(
     for item, key in (*((r, "uri") for r in resources), *((t, "uriTemplate") for t in templates)):
         if (resource := _resource(item, key, fields)) is not None:
             by_uri.setdefault(resource.uri, resource)
-    return ServerOffers(
-        tuple(sorted(by_name.values(), key=lambda prompt: prompt.name)),
-        tuple(sorted(by_uri.values(), key=lambda resource: resource.uri)),
+    return ServerSnapshot(
+        prompts=tuple(sorted(by_name.values(), key=lambda prompt: prompt.name)),
+        resources=tuple(sorted(by_uri.values(), key=lambda resource: resource.uri)),
     )
 
 
@@ -261,39 +252,23 @@ class _OfferTool(Tool):
         return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferSource:
-    """Where a prompt or a resource comes from, and how to ask there for it."""
-
-    server: str
-    handle: "ServerHandle" = field(compare=False, repr=False)
-    groups: tuple[str, ...] = ()
-    timeout: float | None = None
-    completes: bool = False
-    """Whether the server completes arguments."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestions:
-    """What a server suggests for an argument."""
-
-    values: tuple[str, ...] = ()
-    total: int | None = None
-    has_more: bool = False
-    mcp_fields: Mapping[str, Any] = NOTHING
-    """The other fields of its result, for MCP clients."""
-
-
 class RemoteOffer:
     """What a prompt and a resource of a server have in common; equal ones come from one place."""
 
     offered: OfferedPrompt | OfferedResource
-    source: OfferSource
+    tool: Tool
+
+    def _set_source(self, offered: OfferedPrompt | OfferedResource, item: "ServerOffer") -> None:
+        self.offered, self.handle = offered, item.handle
+        self.server, self.groups = item.config.name, item.config.groups
+        self.completes = item.snapshot.completes
+        self.mcp_fields = offered.mcp_fields
 
     @property
     def _key(self) -> tuple[Any, ...]:
         # `name` and `prefix` differ where a name or a URI is taken.
-        return self.offered, self.source, vars(self).get("name"), vars(self).get("prefix")
+        names = vars(self).get("name"), vars(self).get("prefix")
+        return self.offered, self.server, self.groups, self.completes, self.tool.timeout, names
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemoteOffer) and self._key == other._key
@@ -303,10 +278,10 @@ class RemoteOffer:
 
     async def suggest(
         self, argument: str, typed: str, arguments: Mapping[str, str], caller: Caller | None = None
-    ) -> Suggestions:
-        """Return what the server suggests for an argument. Raises `ToolError`."""
-        if not self.source.completes:
-            return Suggestions()
+    ) -> dict[str, Any]:
+        """Return what the server suggests for an argument, as an MCP result. Raises `ToolError`."""
+        if not self.completes:
+            return {"completion": {"values": [], "hasMore": False}}
         reference = (
             {"type": "ref/prompt", "name": self.offered.name}
             if isinstance(self.offered, OfferedPrompt)
@@ -318,37 +293,37 @@ class RemoteOffer:
             **({"context": {"arguments": dict(arguments)}} if arguments else {}),
         }
         response = await asyncio.wrap_future(
-            self.source.handle.request("completion/complete", params, caller)
+            self.handle.request("completion/complete", params, caller)
         )
         from mcp_types import Result
 
         further = fields_beside(Result, response, used=("resultType",))
-        completion = response.get("completion")
-        completion = completion if isinstance(completion, dict) else {}
-        values, total = completion.get("values"), completion.get("total")
-        values = [text for text in values if _is_plain(text)] if isinstance(values, list) else []
-        return Suggestions(
-            values=tuple(values[:_MAX_SUGGESTIONS]),
-            total=total if type(total) is int and total >= 0 else None,
-            has_more=completion.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS,
-            mcp_fields=forwarded_fields(further),
-        )
+        return {**forwarded_fields(further), "completion": _suggestions(response)}
+
+
+def _suggestions(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is valid of the suggestions in a response."""
+    completion = response.get("completion")
+    completion = completion if isinstance(completion, dict) else {}
+    values, total = completion.get("values"), completion.get("total")
+    values = [text for text in values if _is_plain(text)] if isinstance(values, list) else []
+    has_more = completion.get("hasMore") is True or len(values) > _MAX_SUGGESTIONS
+    suggestions = {"values": values[:_MAX_SUGGESTIONS], "hasMore": has_more}
+    return suggestions | ({"total": total} if type(total) is int and total >= 0 else {})
 
 
 class RemotePrompt(RemoteOffer, McpPrompt):
     """A prompt of a server. `server` and `offered` say which; `name` is unique here."""
 
-    def __init__(self, offered: OfferedPrompt, source: OfferSource) -> None:
-        self.offered, self.source = offered, source
-        self.server, self.groups = source.server, source.groups
-        self.mcp_fields = offered.mcp_fields
+    def __init__(self, offered: OfferedPrompt, item: "ServerOffer") -> None:
+        self._set_source(offered, item)
 
         def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
             params = {"name": offered.name, "arguments": dict(arguments)}
-            return source.handle.request("prompts/get", params, caller)
+            return item.handle.request("prompts/get", params, caller)
 
         tool = _OfferTool(
-            offered, offered.arguments, send=send, decode=prompt_result, timeout=source.timeout
+            offered, offered.arguments, send=send, decode=prompt_result, timeout=item.config.timeout
         )
         super().__init__(tool, name=offered.name)
 
@@ -358,22 +333,20 @@ class RemoteResource(RemoteOffer, McpResource):
 
     offered: OfferedResource
 
-    def __init__(self, offered: OfferedResource, source: OfferSource) -> None:
-        self.offered, self.source = offered, source
-        self.server, self.groups = source.server, source.groups
-        self.mcp_fields = offered.mcp_fields
+    def __init__(self, offered: OfferedResource, item: "ServerOffer") -> None:
+        self._set_source(offered, item)
         self.uri, self.name, self.mime_type = offered.uri, offered.name, offered.mime_type
         self.complete = None
 
         def send(arguments: Mapping[str, Any], caller: Caller) -> "Future[dict[str, Any]]":
-            return source.handle.request("resources/read", {"uri": arguments[_URI]}, caller)
+            return item.handle.request("resources/read", {"uri": arguments[_URI]}, caller)
 
         self.tool = _OfferTool(
             offered,
             [PromptArgument(_URI, required=True)],
             send=send,
             decode=resource_result,
-            timeout=source.timeout,
+            timeout=item.config.timeout,
         )
         self.variables = ()
         self._parts = _literals(offered.uri)
@@ -396,7 +369,7 @@ class RemoteResource(RemoteOffer, McpResource):
 
         Raises `ToolError` if the server does not report its changes.
         """
-        following = self.source.handle.follow(uri.removeprefix(self.prefix), on_update)
+        following = self.handle.follow(uri.removeprefix(self.prefix), on_update)
         return await asyncio.wrap_future(following)
 
 

@@ -78,7 +78,7 @@ class ServerHandle:
     @property
     def start_seconds(self) -> float:
         """Return how long the server may take to start or to be reached."""
-        return self._supervisor.plan.start_limit.seconds
+        return self._supervisor.plan.late_start.seconds
 
     def wait(self, seconds: float) -> bool:
         """Wait until the first connection succeeds or fails. Return `False` after `seconds`."""
@@ -177,8 +177,14 @@ class ServerPool:
         folder: str = "",
         callbacks: ClientCallbacks | None = None,
     ) -> None:
-        self._limits, self._on_change, self._folder = limits, on_change, folder
-        self._callbacks = callbacks
+        self._limits, self._on_change = limits, on_change
+        self._new_supervisor = partial(
+            ServerSupervisor,
+            limits=limits,
+            on_change=self._set_news,
+            folder=folder,
+            callbacks=callbacks,
+        )
         self._thread: EventLoopThread | None = None
         self._handles: list[ServerHandle] = []
         self._leaving: list[ServerHandle] = []
@@ -198,15 +204,7 @@ class ServerPool:
         calls of tools that are not as they are listed now.
         """
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", load_sdk)
-        supervisor = ServerSupervisor(
-            config,
-            self._limits,
-            self._set_news,
-            pinned=pinned,
-            folder=self._folder,
-            callbacks=self._callbacks,
-            refusal=refusal,
-        )
+        supervisor = self._new_supervisor(config, pinned=pinned, refusal=refusal)
         handle = ServerHandle(supervisor, thread)
         self._handles.append(handle)
         thread.soon(self._begin, handle)

@@ -4,6 +4,7 @@ The SDK's own transport has no limit for the length of a line: a server that nev
 would fill the memory of the host and block all other servers.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
 
-OnPrinted = Callable[[bytes | None], None]
-
 _PATIENCE = 1.5
 """Seconds in which a process must exit after its stdin closes, and again after a signal.
 
@@ -42,13 +41,56 @@ _POLL_INTERVAL = 0.1
 """Seconds between two checks whether a process still runs."""
 
 
+_STDERR_BYTES = 2_000
+"""Bytes kept of a server's standard error."""
+
+
+class StderrBuffer:
+    """Keeps the end of a process's standard error; `on_line` is called with each line."""
+
+    def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
+        self._bytes, self._unfinished, self._on_line = b"", b"", on_line
+        self._printed: str | None = ""
+
+    def add_printed(self, line: bytes | None) -> None:
+        """Keep the last line on stdout that is no message; `None` after the first message."""
+        if line is None:
+            self._printed = None
+        elif self._printed is not None and line.strip():
+            self._printed = line[:_STDERR_BYTES].decode(errors="replace")
+
+    @property
+    def printed(self) -> str:
+        """Return the last line that the process printed before its first message, or `""`."""
+        return self._printed or ""
+
+    def add(self, data: bytes) -> None:
+        """Append output, and drop the oldest."""
+        self._bytes = (self._bytes + data)[-_STDERR_BYTES:]
+        if self._on_line is not None:
+            *lines, unfinished = (self._unfinished + data).split(b"\n")
+            self._unfinished = unfinished[:_STDERR_BYTES]  # a line without an end is cut
+            for line in filter(bytes.strip, lines):
+                self._on_line(line.decode(errors="replace"))
+
+    @property
+    def text(self) -> str:
+        """Return the end of the output."""
+        return self._bytes.decode(errors="replace")
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line that is not blank."""
+        lines = self.text.splitlines()
+        return next((line for line in reversed(lines) if line.strip()), "")
+
+
 @asynccontextmanager
 async def run_process(
-    server: StdioServer, errors: Any, longest: int, on_printed: OnPrinted = lambda _: None
+    server: StdioServer, stderr: StderrBuffer, longest: int
 ) -> "AsyncIterator[TransportStreams]":
     """Start a program; end it and its child processes when the block ends.
 
-    `on_printed` is called with each line that is no message, and with `None` for the first message.
     Raises `SatchelError` for a message of more than `longest` bytes, and `HeldProgramError` if the
     server's check refuses the start.
     """
@@ -61,28 +103,29 @@ async def run_process(
     if server.check is not None and (problem := await in_thread(server.check)) is not None:
         raise HeldProgramError(problem)
     started = _apart(server)
-    process = await anyio.open_process(
-        [started.command, *started.args],
-        env={**get_default_environment(), **(started.env or {}), **own},
-        cwd=started.cwd,
-        stderr=errors,
-        start_new_session=True,
-    )
-    received, read = anyio.create_memory_object_stream[Any](0)
-    write, outgoing = anyio.create_memory_object_stream[Any](0)
-    try:
-        with received, read, write, outgoing:
-            async with anyio.create_task_group() as pipes:
-                pipes.start_soon(_receive, process, received, longest, on_printed)
-                pipes.start_soon(_send, process, outgoing, greeting)
-                pipes.start_soon(_watch, process, received)
-                try:
-                    yield read, write
-                finally:
-                    pipes.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await _end(process, patience)
+    async with _stderr_file(stderr) as errors:
+        process = await anyio.open_process(
+            [started.command, *started.args],
+            env={**get_default_environment(), **(started.env or {}), **own},
+            cwd=started.cwd,
+            stderr=errors,
+            start_new_session=True,
+        )
+        received, read = anyio.create_memory_object_stream[Any](0)
+        write, outgoing = anyio.create_memory_object_stream[Any](0)
+        try:
+            with received, read, write, outgoing:
+                async with anyio.create_task_group() as pipes:
+                    pipes.start_soon(_receive, process, received, longest, stderr)
+                    pipes.start_soon(_send, process, outgoing, greeting)
+                    pipes.start_soon(_watch, process, received)
+                    try:
+                        yield read, write
+                    finally:
+                        pipes.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process, patience)
 
 
 def _apart(server: StdioServer) -> StdioServer:
@@ -111,14 +154,13 @@ def _apart(server: StdioServer) -> StdioServer:
     )
 
 
-async def _receive(process: "Process", received: Any, longest: int, on_printed: OnPrinted) -> None:
+async def _receive(process: "Process", received: Any, longest: int, stderr: StderrBuffer) -> None:
     """Receive messages, one a line; the SDK handles the error for an invalid one."""
     import anyio
     from anyio.streams.buffered import BufferedByteReceiveStream
 
     assert process.stdout is not None
     lines = BufferedByteReceiveStream(process.stdout)
-    has_spoken = False
     with received, suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         while True:
             try:
@@ -128,11 +170,7 @@ async def _receive(process: "Process", received: Any, longest: int, on_printed: 
             except anyio.DelimiterNotFound:
                 raise too_long(longest) from None
             message = message_of(line)
-            if isinstance(message, ValueError):
-                on_printed(line)
-            elif not has_spoken:
-                has_spoken = True
-                on_printed(None)
+            stderr.add_printed(line if isinstance(message, ValueError) else None)
             await received.send(message)
 
 
@@ -195,3 +233,21 @@ async def _end(process: "Process", patience: float) -> None:
         # A child in another process group may keep the pipes open.
         with anyio.move_on_after(_PATIENCE):
             await process.aclose()
+
+
+@asynccontextmanager
+async def _stderr_file(stderr: StderrBuffer) -> AsyncIterator[Any]:
+    """Yield a file for the stderr of a process; it must not write to the host's terminal."""
+
+    class Listener(asyncio.Protocol):
+        def data_received(self, data: bytes) -> None:
+            stderr.add(data)
+
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as errors:
+        reader = os.fdopen(reading, "rb", 0)
+        listening, _ = await asyncio.get_running_loop().connect_read_pipe(Listener, reader)
+        try:
+            yield errors
+        finally:
+            listening.close()

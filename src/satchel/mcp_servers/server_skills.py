@@ -61,7 +61,7 @@ def collect_server_skills(
                 diagnostics.append(invalid_skill(skill.address, skill.manifest.name, why))
     for item in offered:  # after all skills, so that no skill is renamed for a prompt
         names = []
-        for prompt in item.snapshot.offers.prompts:
+        for prompt in item.snapshot.prompts:
             names.append(_free_name(item.config.name, _prompt_name(prompt.name), taken))
             taken.add(names[-1])
         if item.snapshot.is_up:
@@ -171,7 +171,7 @@ def arguments_in(text: str, prompt: OfferedPrompt) -> dict[str, str]:
 def _find_prompts(item: ServerOffer, names: Iterable[str], limits: Limits) -> list[SkillFinding]:
     """Return the prompts of a server as skills; `names` are their names here, `""` for none."""
     findings = []
-    for prompt, name in zip(item.snapshot.offers.prompts, names, strict=True):
+    for prompt, name in zip(item.snapshot.prompts, names, strict=True):
         if not name:
             continue
         path = f"prompt://{item.config.name}/{quote(prompt.name, safe='')}"

@@ -20,6 +20,7 @@ from satchel.mcp_servers.connection_errors import (
     CannotAskError,
     HeldProgramError,
     SessionExpiredError,
+    SlowStartError,
     down_diagnostic,
     first_error,
     is_expired,
@@ -34,7 +35,7 @@ from satchel.mcp_servers.server_addresses import StdioServer, WorkerServer, desc
 from satchel.mcp_servers.server_connection import ServerConnection, connect, connection_lost
 from satchel.mcp_servers.server_login import ServerLogin
 from satchel.mcp_servers.server_options import ServerConfig
-from satchel.mcp_servers.server_transports import StderrBuffer
+from satchel.mcp_servers.server_process import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
@@ -126,8 +127,8 @@ class ServerSupervisor:
         """The connection that calls may use; only while the phase is `UP`."""
         self._connections = TaskSet()
         """The tasks of the connection, and of earlier ones that still have calls."""
-        self._connection_left: asyncio.Future[None] | None = None
-        """Done when the connection has ended, or another one replaces it."""
+        self._connection_left = asyncio.Event()
+        """Set when the connection has ended, or another one replaces it."""
         self._must_reconnect_at_once = False
         """Whether a call waits for the next connection."""
         self._must_list = asyncio.Event()
@@ -216,49 +217,34 @@ class ServerSupervisor:
 
     async def _hold_connection(self) -> None:
         """Keep one connection, until it has ended or another one has to replace it."""
-        self._connection_left = left = asyncio.get_running_loop().create_future()
+        self._connection_left = left = asyncio.Event()
         # A task of its own: its calls may run longer than the next connection takes to open.
         task = self._connections.start(self._run_connection())
-
-        def ended(_: object) -> None:
-            if not left.done():
-                left.set_result(None)
-
-        task.add_done_callback(ended)
+        task.add_done_callback(lambda _: left.set())
         task.add_done_callback(_log_error)
-        await left
+        await left.wait()
         if task.done():
             await task
 
     async def _run_connection(self) -> None:
         """List the tools whenever they may have changed, until the connection ends."""
-        has_ended = False
-
-        def on_end() -> None:
-            nonlocal has_ended
-            has_ended = True
-            self._must_list.set()
-
-        def is_over() -> bool:
-            return has_ended or connection.is_replaced
-
         self._stderr = self._new_stderr()
         async with self._connected(
             on_change=self._must_list.set,
-            on_end=on_end,
             on_late=self._on_slow_start,
             subscriptions=self.subscriptions,
         ) as connection:
             self._opened(connection)
             try:
-                while not is_over():
+                while not connection.is_over:
                     snapshot = await self._listed(connection)
                     if connection.is_replaced:
                         break
                     # Only now: its tools may differ from those that were approved.
                     self._connection = connection
                     self._publish(snapshot)
-                    await self._until_stale(is_over)
+                    if await self._until_stale() and not connection.is_over:
+                        await asyncio.sleep(self._list_backoff.next())
             except BaseException as problem:
                 error = first_error(problem, Exception)
                 if error is not None and is_expired(error):
@@ -270,7 +256,7 @@ class ServerSupervisor:
                 if error is None:  # cancelled
                     raise
             if connection.is_replaced:
-                await connection.until_idle()
+                await connection.callers.until_idle()
             else:
                 self._connection = None
                 self._revoke(GONE)
@@ -284,12 +270,8 @@ class ServerSupervisor:
         self._enter(Phase.STARTING)
         self._must_list.set()
         # An idle connection is closed first: two processes could disturb each other.
-        if (
-            not connection.is_idle
-            and self._connection_left is not None
-            and not self._connection_left.done()
-        ):
-            self._connection_left.set_result(None)
+        if not connection.callers.are_idle:
+            self._connection_left.set()
 
     async def _poll(self) -> None:
         """List the tools now and then, and keep no connection in between."""
@@ -298,7 +280,8 @@ class ServerSupervisor:
             async with self._connected(on_late=self._on_slow_start) as connection:
                 self._opened(connection)
                 self._publish(await self._listed(connection))
-            await self._until_stale()
+            if await self._until_stale():
+                await asyncio.sleep(self._list_backoff.next())
 
     def _connected(self, **options: Any) -> AbstractAsyncContextManager[ServerConnection]:
         """Connect with the transport and the limits of the current plan."""
@@ -308,7 +291,7 @@ class ServerSupervisor:
             self._limits,
             mode=self.plan.mode,
             stderr=self._stderr,
-            start=self.plan.start_limit,
+            late_start=self.plan.late_start,
             auth=self._login.auth if self._login is not None else None,
             callbacks=self._callbacks,
             roots=self._options.roots,
@@ -319,8 +302,9 @@ class ServerSupervisor:
         self.opened_at = monotonic()
         self.plan.worked(connection.mode)
 
-    def _on_slow_start(self) -> None:
-        self._revoke(self.plan.allow_longer_start().message)
+    def _on_slow_start(self, error: SlowStartError) -> None:
+        self.plan.allow_longer_start()
+        self._revoke(error.message)
 
     def _revoke(self, why: str, outage: Diagnostic | None = None) -> None:
         """Revoke the tools before the connection is closed, which may take long."""
@@ -346,18 +330,17 @@ class ServerSupervisor:
         if has_changed:
             self._on_change()
 
-    async def _until_stale(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Wait for a reason to list the tools again; back off from frequent changes."""
+    async def _until_stale(self) -> bool:
+        """Wait for a reason to list the tools again. Return whether they may have changed."""
         began = monotonic()
         try:
             async with asyncio.timeout(self._seconds_to_list()):
                 await self._must_list.wait()
         except TimeoutError:
-            return
+            return False
         if monotonic() - began > _STABLE:
             self._list_backoff.reset()
-        if not is_over():
-            await asyncio.sleep(self._list_backoff.next())
+        return True
 
     def _seconds_to_list(self) -> float | None:
         """Return after how many seconds to list the tools again, or `None` for never."""
@@ -456,8 +439,7 @@ class ServerSupervisor:
         if (connection := self._connection) is None:
             raise self.unavailable()
         try:
-            with connection.in_use():
-                return await request(connection)
+            return await request(connection)
         except (CannotAskError, SessionExpiredError):
             self._replace(connection, is_needed=True)
             raise

@@ -6,7 +6,7 @@ there is one, and otherwise in the file, which only its owner can read.
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from hashlib import blake2b
 from typing import Any
@@ -89,7 +89,7 @@ class TokenStore:
     def _decoded(self, record: Mapping[str, Any]) -> SavedLogin:
         secrets = record.get("secrets")
         if secrets is None:
-            text = keyring_secret(self._user)
+            _, text = _of_keyring(lambda keyring: keyring.get_password(_SERVICE, self._user))
             secrets = json.loads(text) if text else {}
         expires_at = record.get("expires_at")
         return SavedLogin(
@@ -104,15 +104,18 @@ class TokenStore:
     def save(self, login: SavedLogin) -> None:
         """Replace the login. Raises `SatchelError`."""
         secrets = {"tokens": dict(login.tokens), "client": dict(login.client)}
-        is_in_keyring = set_keyring_secret(self._user, json.dumps(secrets))
+        text = json.dumps(secrets)
+        is_in_keyring, _ = _of_keyring(
+            lambda keyring: keyring.set_password(_SERVICE, self._user, text)
+        )
         if not is_in_keyring:
             # An older one there would be of another login.
-            delete_keyring_secret(self._user)
+            self._forget_secrets()
         record: dict[str, Any] = {
             "version": 1,
             "server": self._address,
             # A renewed login changes the file, too: other processes notice it.
-            "mark": blake2b(json.dumps(secrets).encode(), digest_size=8).hexdigest(),
+            "mark": blake2b(text.encode(), digest_size=8).hexdigest(),
             "metadata": dict(login.metadata),
             "resource": dict(login.resource),
             "expires_at": login.expires_at,
@@ -124,8 +127,11 @@ class TokenStore:
 
     def delete(self) -> bool:
         """Remove the login. Return whether there was one. Raises `SatchelError`."""
-        delete_keyring_secret(self._user)
+        self._forget_secrets()
         return self._file.delete()
+
+    def _forget_secrets(self) -> None:
+        _of_keyring(lambda keyring: keyring.delete_password(_SERVICE, self._user))
 
 
 def _keyring() -> Any:
@@ -141,26 +147,9 @@ def _keyring() -> Any:
     return backend if is_safe else None
 
 
-def keyring_secret(user: str) -> str:
-    """Return a secret of the keyring, or `""`."""
+def _of_keyring(use: Callable[[Any], Any]) -> tuple[bool, Any]:
+    """Use the keyring. Return whether that worked, and its answer."""
     try:
-        return _keyring().get_password(_SERVICE, user) or ""
-    except Exception:  # any, and no keyring at all: then there is no login
-        return ""
-
-
-def set_keyring_secret(user: str, text: str) -> bool:
-    """Store a secret in the keyring. Return whether that worked."""
-    try:
-        _keyring().set_password(_SERVICE, user, text)
-    except Exception:  # any: locked, refused, too long for it, or no keyring at all
-        return False
-    return True
-
-
-def delete_keyring_secret(user: str) -> None:
-    """Remove a secret from the keyring, if it is there."""
-    try:
-        _keyring().delete_password(_SERVICE, user)
-    except Exception:  # any: not there, or no keyring at all
-        return
+        return True, use(_keyring())
+    except Exception:  # any: locked, refused, too long for it, not there, or no keyring at all
+        return False, None

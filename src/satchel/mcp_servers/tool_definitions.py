@@ -1,5 +1,7 @@
 """Tool definitions of a server, checked against the limits for untrusted servers."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
@@ -7,20 +9,22 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, SkillListing
 from satchel.mcp_servers.schema_bounds import BoundedValidator, require_bounded
-from satchel.mcp_servers.server_offers import ServerOffers
 from satchel.settings import KIB, Limits
 from satchel.text import has_hidden, visible
 from satchel.tools.dialects import shown
 from satchel.tools.dialects.schema_walk import references
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.schema_validator import SchemaValidator
+
+if TYPE_CHECKING:
+    from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
+    from satchel.mcp_servers.server_offers import OfferedPrompt, OfferedResource
 
 DEEPEST = 128
 """Nesting that is read of a schema, whatever the limit: JSON parsers stop soon after."""
@@ -50,22 +54,19 @@ class ToolDefinition:
     @cached_property
     def text(self) -> str:
         """What is pinned of the definition, as deterministic, indented JSON."""
-        return json.dumps(self.as_dict(), indent=1, sort_keys=True, ensure_ascii=True)
-
-    @cached_property
-    def promise(self) -> BoundedValidator:
-        """The validator of its results."""
-        return BoundedValidator(self.output or {}, self.name)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what is pinned of the definition as JSON values."""
-        return {
+        pinned = {
             "name": self.name,
             "description": self.description,
             "parameters": dict(self.parameters),
             "output": None if self.output is None else dict(self.output),
             "annotations": None if self.annotations is None else dict(self.annotations),
         }
+        return json.dumps(pinned, indent=1, sort_keys=True, ensure_ascii=True)
+
+    @cached_property
+    def promise(self) -> BoundedValidator:
+        """The validator of its results."""
+        return BoundedValidator(self.output or {}, self.name)
 
 
 def definition_of(text: str) -> ToolDefinition | None:
@@ -94,8 +95,10 @@ class ServerSnapshot:
     about: Mapping[str, Any] = field(default=NOTHING, hash=False)
     """What the process of a plugin sends about the plugin."""
     skills: tuple[ListedSkill, ...] = ()
-    offers: ServerOffers = field(default_factory=ServerOffers)
-    """Its prompts and resources."""
+    prompts: tuple[OfferedPrompt, ...] = ()
+    resources: tuple[OfferedResource, ...] = ()
+    completes: bool = False
+    """Whether it completes the arguments of its prompts and resources."""
     instructions: str = ""
     """How the server says that its tools are used."""
     pinned: tuple[ToolDefinition, ...] = ()
@@ -117,14 +120,17 @@ class ServerSnapshot:
         return self.pinned or self.tools
 
 
-def with_skills(snapshot: ServerSnapshot, skills: SkillListing) -> ServerSnapshot:
-    """Add skills to a snapshot; the shorter `ttl` wins."""
-    times = [time for time in (snapshot.ttl, skills.ttl) if time is not None]
+def joined(tools: ServerSnapshot, skills: ServerSnapshot, offers: ServerSnapshot) -> ServerSnapshot:
+    """Join what was listed apart; the shorter `ttl` wins."""
+    times = [time for time in (tools.ttl, skills.ttl) if time is not None]
     return replace(
-        snapshot,
-        diagnostics=(*snapshot.diagnostics, *skills.diagnostics),
+        tools,
+        diagnostics=(*tools.diagnostics, *skills.diagnostics),
         ttl=min(times, default=None),
         skills=skills.skills,
+        prompts=offers.prompts,
+        resources=offers.resources,
+        completes=offers.completes,
     )
 
 

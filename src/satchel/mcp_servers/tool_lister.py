@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -190,21 +190,20 @@ def _definition(tool: Any, fields: FieldReader) -> ToolDefinition:
     )
 
 
-def mark_invalid_tools(received: Any, version: Callable[[], str], most: int) -> Any:
-    """Mark the invalid tools in a received message, if it is a page of a tool list.
+def mark_invalid_tools(result: dict[str, Any], version: str, most: int) -> None:
+    """Mark the invalid tools in a received result, if it is a page of a tool list.
 
-    Otherwise the SDK rejects the whole page for one invalid tool. `version` returns the protocol
-    version. Tools after the first `most` are dropped.
+    Otherwise the SDK rejects the whole page for one invalid tool. `version` is that of the
+    protocol. Tools after the first `most` are dropped.
     """
+    tools = result.get("tools")
+    if not isinstance(tools, list):
+        return
     from mcp_types.methods import SERVER_RESULTS
     from pydantic import ValidationError
 
-    result = getattr(getattr(received, "message", None), "result", None)
-    tools = result.get("tools") if isinstance(result, dict) else None
-    if not isinstance(tools, list):
-        return received
     del tools[most + 1 :]  # one extra, so that the limit is reported
-    page_type: Any = SERVER_RESULTS.get(("tools/list", version()))
+    page_type: Any = SERVER_RESULTS.get(("tools/list", version))
     try:
         if page_type is not None:
             page_type.model_validate(result, by_name=False)
@@ -214,7 +213,6 @@ def mark_invalid_tools(received: Any, version: Callable[[], str], most: int) -> 
                 case ("tools", int(at), *path):
                     why = ": ".join((".".join(map(str, path)) or "it", error["msg"]))
                     tools[at] = _marked(tools[at], why)
-    return received
 
 
 def _marked(tool: Any, why: str) -> dict[str, Any]:

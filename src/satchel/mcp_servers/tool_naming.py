@@ -1,39 +1,58 @@
 """Choose unique names for the tools of servers."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from itertools import chain, count
 
+from satchel.lazy_dataclass import dataclass
 from satchel.names import reads_like_session_tool, tool_name_fault
 from satchel.tools.empty_mapping import NOTHING
 
 _MAX_LENGTH = 64
 
 
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """The names of a server's tools here, by their names there."""
+
+    names: Mapping[str, str]
+    owners: Mapping[str, str]
+    """For each tool that could not have its name, who has it; `""` if no one can."""
+
+
 def names_for(
     servers: Mapping[str, Mapping[str, str]],
-    taken: Iterable[str],
+    taken: Mapping[str, str],
     reserved_names: Mapping[str, Collection[str]] = NOTHING,
-) -> dict[str, Mapping[str, str]]:
-    """Return for each server a mapping from its own tool names to the names used here.
+) -> dict[str, ToolNames]:
+    """Return for each server the names of its tools.
 
-    `servers` have the names that their tools should have. A name that is taken, or reads like a
-    session's, gets the server's name as a prefix. Servers choose in their order.
-    `reserved_names` are the names that a server had before. They stay reserved for it: a call
-    that is meant for one server must not reach another.
+    `servers` have the names that their tools should have, and `taken` the owners of names. A name
+    that is taken, or reads like a session's, gets the server's name as a prefix. Servers choose in
+    their order. `reserved_names` are the names that a server had before. They stay reserved for
+    it: a call that is meant for one server must not reach another.
     """
-    taken_names, named = {*taken}, dict[str, Mapping[str, str]]()
+    holders, named = {**taken}, dict[str, ToolNames]()
     for server, tools in servers.items():
+        holder = f"MCP server {server!r}"
+        names: dict[str, str] = {}
+        owners: dict[str, str] = {}
         # Valid names choose first.
         ordered = sorted((bool(tool_name_fault(name)), tool, name) for tool, name in tools.items())
-        tool_names: dict[str, str] = {}
-        for _, tool, name in ordered:
-            tool_names[tool] = name = _unique_name(server, name, taken_names)  # noqa: PLW2901
-            taken_names.add(name)
-        named[server] = tool_names
-        taken_names.update(reserved_names.get(server, ()))
+        for _, tool, preferred in ordered:
+            fitted = fit_tool_name(preferred)
+            names[tool] = name = _unique_name(server, preferred, holders)
+            if name != preferred:
+                owners[tool] = "" if name == fitted else _owner(fitted, holders)
+            holders[name] = holder
+        named[server] = ToolNames(names, owners)
+        holders = {**dict.fromkeys(reserved_names.get(server, ()), holder), **holders}
     return named
+
+
+def _owner(name: str, holders: Mapping[str, str]) -> str:
+    return holders.get(name) or ("every session" if reads_like_session_tool(name) else "")
 
 
 def _unique_name(server: str, tool: str, taken: Collection[str]) -> str:

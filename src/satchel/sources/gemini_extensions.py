@@ -4,11 +4,8 @@ import os
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats.gemini_manifest import (
-    DEFAULT_CONTEXT,
-    GeminiManifest,
-    read_gemini_extension,
-)
+from satchel.formats.claude_manifest import ClaudeManifest
+from satchel.formats.gemini_manifest import CONTEXT, DEFAULT_CONTEXT, read_gemini_extension
 from satchel.formats.read_result import quoted
 from satchel.formats.toolkit_manifest import SKILLS_FOLDER
 from satchel.formats.utf8_text import decode
@@ -25,17 +22,16 @@ def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> Plug
         return replace(finding, diagnostics=(unreadable(finding, PluginFormat.GEMINI),))
     path = os.path.join(finding.path, PluginFormat.GEMINI)
     reading = read_gemini_extension(file.data, path, limits)
-    if (extension := reading.value) is None:
+    if (manifest := reading.value) is None:
         return replace(finding, diagnostics=reading.diagnostics)
-    manifest = extension.plugin
-    notes, problems = _contexts(finding, extension)
+    notes, problems = _contexts(finding, manifest)
     skills = os.path.join(finding.path, SKILLS_FOLDER)
     commands = command_paths(finding, ("commands",))
     is_used = bool(manifest.servers or notes) or any(map(os.path.exists, (skills, *commands)))
     return replace(
         finding,
         parts=CodeParts(
-            frozenset({PluginFormat.GEMINI, *filter(None, map(inside_path, _names(extension)))})
+            frozenset({PluginFormat.GEMINI, *filter(None, map(inside_path, _names(manifest)))})
         ),
         manifest=replace(as_plugin(manifest), notes=notes, active=bool(notes)),
         servers=manifest.servers,
@@ -49,15 +45,15 @@ def read_gemini_extension_folder(finding: PluginFinding, limits: Limits) -> Plug
     )
 
 
-def _names(extension: GeminiManifest) -> tuple[str, ...]:
+def _names(extension: ClaudeManifest) -> tuple[str, ...]:
     return extension.contexts or (DEFAULT_CONTEXT,)
 
 
-def _contexts(finding: PluginFinding, extension: GeminiManifest) -> tuple[str, list[Diagnostic]]:
+def _contexts(finding: PluginFinding, extension: ClaudeManifest) -> tuple[str, list[Diagnostic]]:
     """Return the text of all context files."""
     texts: list[str] = []
     problems: list[Diagnostic] = []
-    where = Where(os.path.join(finding.path, PluginFormat.GEMINI), extension.context_line)
+    where = Where(os.path.join(finding.path, PluginFormat.GEMINI), extension.lines.get(CONTEXT))
     for name in dict.fromkeys(map(inside_path, _names(extension))):
         file = finding.folder.get(name)
         if not name:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.files.file_reader import UnreadableFileError, is_inside, real_path
 from satchel.files.open_folder import read_inside
-from satchel.formats.marketplace_manifest import ListedPlugin, MarketplaceManifest, read_marketplace
+from satchel.formats.marketplace_manifest import ListedPlugin, read_marketplace
 from satchel.formats.read_result import ReadResult, quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
@@ -42,15 +42,17 @@ def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:
     """Read the list of a marketplace. Its plugins and the list itself must be inside `folder`."""
     path = os.path.join(folder, *MARKETPLACE_FILE.split("/"))
     reading = _read(folder, path, limits)
-    market = reading.value
     links = set(_link(path, folder))
-    if market is None:
+    if reading.value is None:
         return MarketplaceScan(
             diagnostics=reading.diagnostics, links=frozenset(links), is_broken=True
         )
     plugins: list[tuple[str, ListedPlugin]] = []
-    diagnostics = [*reading.diagnostics, *_elsewhere(path, market)]
-    for item in market.local:
+    remote = tuple(item for item in reading.value if not item.source)
+    diagnostics = [*reading.diagnostics, *_elsewhere(path, remote)]
+    for item in reading.value:
+        if not item.source:
+            continue
         key = inside_path(item.source)
         full = os.path.normpath(os.path.join(folder, key))
         links.update(_link(full, folder))
@@ -72,19 +74,13 @@ def scan_marketplace(folder: str, limits: Limits) -> MarketplaceScan:
             plugins.append(("" if key == "." else key, item))
     return MarketplaceScan(
         plugins=tuple(plugins),
-        remote=market.remote,
+        remote=remote,
         diagnostics=tuple(diagnostics),
         links=frozenset(links),
     )
 
 
-def read_listing(folder: str, limits: Limits) -> MarketplaceManifest | None:
-    """Return the list of a marketplace, `None` if it cannot be read."""
-    path = os.path.join(folder, *MARKETPLACE_FILE.split("/"))
-    return _read(folder, path, limits).value
-
-
-def _read(folder: str, path: str, limits: Limits) -> ReadResult[MarketplaceManifest]:
+def _read(folder: str, path: str, limits: Limits) -> ReadResult[tuple[ListedPlugin, ...]]:
     try:
         data, _ = read_inside(path, limits.json_file + 1, real_path(folder))
     except UnreadableFileError as error:
@@ -94,9 +90,9 @@ def _read(folder: str, path: str, limits: Limits) -> ReadResult[MarketplaceManif
     return read_marketplace(data, path, limits)
 
 
-def _elsewhere(path: str, market: MarketplaceManifest) -> Iterator[Diagnostic]:
-    if market.remote:
-        names = ", ".join(one_line(item.name) for item in market.remote)
+def _elsewhere(path: str, remote: tuple[ListedPlugin, ...]) -> Iterator[Diagnostic]:
+    if remote:
+        names = ", ".join(one_line(item.name) for item in remote)
         yield make_diagnostic(
             "marketplace-remote",
             Where(path),

@@ -127,7 +127,7 @@ def _extension(
         name=core.name,
         version=core.version,
         description=core.description,
-        author=core.author.name,
+        author=core.author,
         license=core.license,
         homepage=core.homepage or core.repository,
         keywords=core.keywords,

@@ -244,7 +244,7 @@ def _serve_stdio(start: _Start) -> None:
     stdout = start.console.stream.buffer  # the protocol is UTF-8 in every locale
     wait = StartWait.from_now()
     server = partial(SatchelServer, app, start.selection, single=True, start_wait=wait)
-    _run(app, lambda: serve_stdio(server(), stdin, stdout), problems)
+    _run(app, lambda: serve_stdio(server().server, stdin, stdout), problems)
 
 
 def _serve_http(
