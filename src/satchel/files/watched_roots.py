@@ -92,13 +92,16 @@ class LinkTargets:
     """
 
     def __init__(self, roots: tuple[str, ...], links: frozenset[tuple[str, str]]) -> None:
-        self._links: dict[str, list[str]] = {}
-        real_roots = [real_path(root) for root in roots]
+        links_by_folder: dict[str, list[str]] = {}
         for path, target in links:
             for folder in {os.path.dirname(target), *_folders_on_the_way(path)}:
-                real = real_path(folder)
-                if not any(is_inside(real, root) for root in real_roots):
-                    self._links.setdefault(folder, []).append(path)
+                links_by_folder.setdefault(folder, []).append(path)
+        real_roots = [real_path(root) for root in roots]
+        self._links = {
+            folder: paths
+            for folder, paths in links_by_folder.items()
+            if not _is_inside_any(real_path(folder), real_roots)
+        }
         self._folders = stamped(self._links)
         self._targets = dict(_targets(self._links.values()))
 
@@ -113,6 +116,10 @@ class LinkTargets:
         return frozenset(
             path for path, target in _targets(changed) if target != self._targets[path]
         )
+
+
+def _is_inside_any(path: str, roots: Iterable[str]) -> bool:
+    return any(is_inside(path, root) for root in roots)
 
 
 def _targets(links: Iterable[list[str]]) -> Iterator[tuple[str, tuple[int, int, int]]]:
