@@ -71,3 +71,9 @@ def test_an_unknown_name_raises_with_the_near_misses(make, kind):
         getattr(catalog, kind)(known + "x")
     assert caught.value.near == (known,)
     assert getattr(catalog, kind)(known).name == known
+
+
+def test_only_accepted_tools_and_skills_are_in_a_part_of_a_catalog(make):
+    catalog = make.catalog([make.skill("a"), make.skill("b")], [make.plugin("p", "c", "d")])
+    part = catalog.only(lambda entry: entry.name in {"a", "d"})
+    assert ([*part.skills], [*part.tools]) == (["a"], ["d"])

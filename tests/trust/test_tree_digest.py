@@ -65,3 +65,22 @@ def test_the_first_changed_new_or_lost_file_is_named(tmp_path, write_files):
     assert changed_file(before, folder, folder, lambda name: name.endswith(".py")) == "c.py"
     (tmp_path / "a.py").unlink()
     assert changed_file(before, folder, folder) == "a.py"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "counts"),
+    [(".claude-plugin/plugin.json", False), ("toolkit.yaml", True)],
+)
+def test_a_link_to_a_sibling_counts_only_in_a_plugin_that_may_leave_its_folder(
+    tmp_path, write_files, manifest, counts
+):
+    content = '{"name": "a"}' if manifest.endswith("json") else "description: d\n"
+    write_files(tmp_path / "plugins", {f"a/{manifest}": content, "b/y.txt": "y"})
+    root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
+
+    def digest():
+        return digest_of_finding(scan_plugins(root, Limits()).findings["a"])
+
+    before = digest()
+    (tmp_path / "plugins/a/x.txt").symlink_to("../b/y.txt")
+    assert (digest() != before) is counts
