@@ -74,6 +74,9 @@ def test_an_unknown_name_raises_with_the_near_misses(make, kind):
 
 
 def test_only_accepted_tools_and_skills_are_in_a_part_of_a_catalog(make):
-    catalog = make.catalog([make.skill("a"), make.skill("b")], [make.plugin("p", "c", "d")])
+    skills = [make.skill(name, groups=("maps",)) for name in ("a", "b")]
+    tools = [make.tool(name, "maps") for name in ("c", "d")]
+    catalog = make.catalog(skills, [make.plugin("p", *tools)])
     part = catalog.only(lambda entry: entry.name in {"a", "d"})
     assert ([*part.skills], [*part.tools]) == (["a"], ["d"])
+    assert (part.groups["maps"].skills, part.groups["maps"].tools) == (("a",), ("d",))
