@@ -71,3 +71,12 @@ def test_an_unknown_name_raises_with_the_near_misses(make, kind):
         getattr(catalog, kind)(taken_name + "x")
     assert caught.value.near == (taken_name,)
     assert getattr(catalog, kind)(taken_name).name == taken_name
+
+
+def test_only_accepted_tools_and_skills_are_in_a_part_of_a_catalog(make):
+    skills = [make.skill(name, groups=("maps",)) for name in ("a", "b")]
+    tools = [make.tool(name, "maps") for name in ("c", "d")]
+    catalog = make.catalog(skills, [make.plugin("p", *tools)])
+    part = catalog.only(lambda entry: entry.name in {"a", "d"})
+    assert ([*part.skills], [*part.tools]) == (["a"], ["d"])
+    assert (part.groups["maps"].skills, part.groups["maps"].tools) == (("a",), ("d",))

@@ -245,3 +245,13 @@ def test_data_compiled_files_and_links_that_lead_up_do_not_count_in_a_package(pa
     (folder / "log.txt").touch()
     (folder / "up").symlink_to(".")
     assert codes(open_package()) == []
+
+
+def test_a_plugin_that_differs_is_named_without_its_parts(opened, here, write_skill):
+    write_skill(here / "plugins/demo/skills", "pdf")
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    append(here / "plugins/demo/tools.py")
+    app = opened(locked=path, frozen=True)
+    assert "pdf" not in app.catalog.skills
+    assert codes(app) == ["lock-changed"]

@@ -1,6 +1,7 @@
 """A new folder cannot take a name by sorting earlier."""
 
 import json
+import shutil
 
 import pytest
 
@@ -109,8 +110,6 @@ def test_a_broken_owner_keeps_its_name(add, load):
 
 
 def test_an_owner_that_is_gone_leaves_its_name(add, load):
-    import shutil
-
     folder = add("maps")
     load()
     shutil.rmtree(folder)
@@ -129,6 +128,17 @@ def test_a_new_folder_does_not_take_the_name_of_a_plugin(add, load):
         for it in app.catalog.all_plugins
         if it.name == "maps"
     } == {"a-copy": "held", "maps": "ok"}
+
+
+def test_an_owner_that_is_gone_leaves_the_name_of_its_plugin(add, load):
+    first = add("first", tool="one", name="maps")
+    load()
+    shutil.rmtree(first)
+    add("second", tool="two", name="maps")
+    load()
+    add("a-third", tool="three", name="maps")
+    (tool,) = load().catalog.plugins["maps"].contribution.tools
+    assert tool.name == "two"
 
 
 def test_no_plugin_takes_the_name_of_a_tool_of_the_session(add, load, tmp_path, write_skill):

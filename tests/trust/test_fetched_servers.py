@@ -23,6 +23,7 @@ def folder(tmp_path):
         ("command = 'npx'\nargs = ['mcp-remote', 'https://x.example/mcp?a=%20', '-v']", True),
         ("command = 'npx'\nargs = ['-p=acme', '--', 'serve', '--header', 'X-Key: a1']", True),
         ("command = 'uvx'\nargs = ['--from=tool[all]==2.*', '--python', '3.12', 'x']", True),
+        ("command = 'npx'\nargs = ['mysub']", True),
         ("command = 'uvx'\nargs = ['serve']\ncwd = '.'", True),
         ("command = 'uvx'\nargs = ['serve']\ncwd = 'sub'", False),
         ("command = 'npx'\nargs = ['-c', 'sh sub/run.sh']", False),

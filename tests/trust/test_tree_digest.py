@@ -107,3 +107,22 @@ def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, 
     before = digest()
     (tmp_path / "plugins/bundle/pkg/__pycache__/a.pyc").write_text("2")
     assert (digest() != before) is counts
+
+
+@pytest.mark.parametrize(
+    ("manifest", "counts"),
+    [(".claude-plugin/plugin.json", False), ("toolkit.yaml", True)],
+)
+def test_a_link_to_a_sibling_counts_only_in_a_plugin_that_may_leave_its_folder(
+    tmp_path, write_files, manifest, counts
+):
+    content = '{"name": "a"}' if manifest.endswith("json") else "description: d\n"
+    write_files(tmp_path / "plugins", {f"a/{manifest}": content, "b/y.txt": "y"})
+    root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
+
+    def digest():
+        return digest_of_finding(scan_plugins(root, Limits()).findings["a"])
+
+    before = digest()
+    (tmp_path / "plugins/a/x.txt").symlink_to("../b/y.txt")
+    assert (digest() != before) is counts
