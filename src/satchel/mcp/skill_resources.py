@@ -90,7 +90,7 @@ async def read_file(uri: str, skill: SkillEntry, path: str, limits: Limits) -> d
 
 
 def list_folder(uri: str, view: View) -> list[dict[str, Any]]:
-    """Return the files and folders directly in the folder of a skill at a URI; `[]` if it is none.
+    """Return the files and folders directly in a folder of a skill; `[]` for another URI.
 
     Format: the extension `io.modelcontextprotocol/skills`.
     """
