@@ -120,7 +120,7 @@ def offers(here, config_folder):
     """Let the user's file name a server that offers these tools."""
     config_folder.mkdir()
 
-    def write(*, env: str = "{}", **tools: str) -> None:
+    def write(*, env: str = "{}", naming: str = "", **tools: str) -> None:
         schema = {"type": "object", "properties": {}}
         book = [
             {"name": name, "description": words, "inputSchema": schema}
@@ -129,7 +129,7 @@ def offers(here, config_folder):
         (here / "book.json").write_text(json.dumps(book))
         (config_folder / "satchel.toml").write_text(
             f"[mcp.box]\ncommand = {sys.executable!r}\npin = 'off'\nenv = {env}\n"
-            f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n"
+            f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n{naming}"
         )
 
     return write
@@ -197,6 +197,16 @@ def test_a_server_with_another_command_or_environment_is_not_started(run, here, 
     assert result.exit_code == 1
     assert "changed server box" in result.stdout
     assert '"one"' not in run("schema", "--frozen", "--group", "box").stdout
+
+
+@pytest.mark.parametrize("naming", ["rename = { one = 'danger' }", "prefix = 'zz_'"])
+def test_other_names_for_the_tools_of_a_server_are_drift(run, here, offers, naming):
+    offers(one="First.")
+    run("lock")
+    offers(one="First.", naming=naming)
+    result = run("lock", "--check", "--no-connect")
+    assert (result.exit_code, "changed server box" in result.stdout) == (1, True)
+    assert run("schema", "--frozen", "--group", "box").stdout.strip() in {"[]", ""}
 
 
 def test_a_folder_of_plugins_with_the_name_mcp_has_no_servers(run, here, toolkit):

@@ -1,7 +1,9 @@
 import os
+import time
 
 import pytest
 
+from satchel.files import watched_roots
 from satchel.files.watched_roots import LinkTargets, PathAliases
 
 
@@ -47,7 +49,7 @@ def test_another_path_has_one_name(linked, tmp_path):
     assert linked.of(paths) == paths
 
 
-def test_a_link_through_another_one_of_the_same_name_is_compared(tmp_path):
+def test_a_link_through_another_one_of_the_same_name_is_compared(tmp_path, monkeypatch):
     for name in ("first", "second"):
         (tmp_path / name / "pdf").mkdir(parents=True)
     (tmp_path / "pdf").symlink_to("first/pdf")
@@ -55,6 +57,7 @@ def test_a_link_through_another_one_of_the_same_name_is_compared(tmp_path):
     link = tmp_path / "skills/pdf"
     link.symlink_to("../pdf")
     links = frozenset({(str(link), str(tmp_path / "first/pdf"))})
+    monkeypatch.setattr(watched_roots, "_SHARE", 1e9)  # compare each time
     targets = LinkTargets((str(tmp_path / "skills"),), links)
     assert targets.moved() == frozenset()
     (tmp_path / "pdf").unlink()
@@ -87,3 +90,16 @@ def test_links_within_the_roots_are_not_compared(tmp_path):
     targets = LinkTargets((str(tmp_path),), links)
     (tmp_path / "own").rmdir()
     assert targets.moved() == frozenset()  # the system reports it
+
+
+def test_links_are_compared_rarely_if_that_takes_long(tmp_path, monkeypatch):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to("target")
+    links = frozenset({(str(tmp_path / "link"), str(tmp_path / "target"))})
+    monkeypatch.setattr(watched_roots, "_SHARE", 1e-9)
+    targets = LinkTargets((), links)
+    assert targets.moved() == frozenset()
+    (tmp_path / "target").rename(tmp_path / "other")
+    assert targets.moved() == frozenset()  # not compared again so soon
+    monkeypatch.setattr(time, "monotonic", lambda: 1e18)
+    assert targets.moved() == {str(tmp_path / "link")}

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -117,6 +118,22 @@ def test_a_skill_that_moves_to_another_root_is_served_there(
         assert [*seen[1].skills] == ["pdf"]  # at no time is it missing
     assert seen[1].skills["pdf"].path == str(paths["target"])
     assert len(seen[1].all_skills) == 1
+
+
+def test_a_skill_that_is_written_again_is_not_replaced_by_a_new_copy_elsewhere(
+    pass_inputs, write_skill, tmp_path
+):
+    first, second = (write_skill(tmp_path / name, "pdf", description=name) for name in "ab")
+    roots = tuple(search_root(tmp_path / name, RootKind.SKILLS) for name in "ab")
+    settings = Settings(pace=WatchTimings(settle=60))
+    config = pass_inputs(run_code=False, roots=roots, settings=settings).config
+    seen = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
+    shutil.rmtree(second)
+    write_skill(tmp_path / "b", "pdf", description="newer")
+    shutil.rmtree(first)
+    dirty = frozenset({str(first), str(second)})
+    _, catalog = reconcile(config, *seen, ReconcileOptions(dirty=dirty, debounce=True))
+    assert catalog.skills["pdf"].description == "a"
 
 
 def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(

@@ -284,6 +284,16 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     assert "leads out" in plugin(tmp_path).problem
 
 
+def test_a_server_of_a_plugin_that_is_code_in_an_argument_is_a_problem(tmp_path):
+    bundle = tmp_path / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    for code, is_problem in ((". ./.''./.''./evil.sh", True), ("serve.sh", False)):
+        server = {"command": "sh", "args": ["-c", code]}
+        (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
+        assert ("runs code in its arguments" in plugin(tmp_path).problem) is is_problem
+
+
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
     servers = {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}
     (folder / ".mcp.json").write_text(json.dumps(servers))

@@ -5,7 +5,12 @@ import tomllib
 
 import pytest
 
-from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
+from satchel.trust.fetched_servers import (
+    may_hide_names,
+    may_use_project,
+    runs_from_above,
+    runs_inline_code,
+)
 
 
 @pytest.fixture
@@ -114,6 +119,7 @@ def test_the_file_above_a_project_that_decides_what_runs_is_named(
     [
         ({"command": "sh", "args": ["-c", "sh ./satchel.l?ck"]}, True),
         ({"command": "sh", "args": ["*"]}, True),
+        ({"command": "perl", "args": ["-e", "do q:./satchel.lo:.q:ck:"]}, True),
         ({"command": "node", "args": ["x.js"], "env": {"A": "$(cat x)"}}, True),
         ({"command": "node", "args": ["x.js", "${KEY}"], "env": {"A": "b"}}, False),
         ({"url": "https://h.example/mcp"}, False),
@@ -121,6 +127,39 @@ def test_the_file_above_a_project_that_decides_what_runs_is_named(
 )
 def test_a_command_may_hide_the_names_of_files_it_uses(server, is_hidden):
     assert may_hide_names(server) is is_hidden
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "is_above"),
+    [
+        ("uv", ["run", "server.py"], True),
+        ("/usr/bin/uv", ["--directory", ".", "run", "server.py"], True),
+        ("uv", ["run", "--no-project", "server.py"], False),
+        ("uv", ["tool", "run", "acme"], False),
+        ("uvx", ["acme"], False),
+    ],
+)
+@pytest.mark.parametrize("name", [".venv", "pyproject.toml", "uv.toml", ".python-version"])
+def test_uv_run_uses_the_environment_of_a_folder_above(folder, name, command, args, is_above):
+    (folder / "sub").mkdir()
+    (folder / name).mkdir()
+    path = runs_from_above({"command": command, "args": args}, str(folder / "sub"))
+    assert path == (str(folder / name) if is_above else "")
+
+
+@pytest.mark.parametrize(
+    ("args", "is_code"),
+    [
+        (["-c", ". ./.''./evil.sh"], True),
+        (["-lc", "cd $(dirname $PWD); . ./evil.sh"], True),
+        (["-e", "do q:.:.q:./evil.pl:"], True),
+        (["-c", "settings.json"], False),
+        (["-e", "${KEY}"], False),
+        (["My Folder/server.py"], False),
+    ],
+)
+def test_an_argument_after_an_option_for_code_may_be_code(args, is_code):
+    assert runs_inline_code({"command": "sh", "args": args}) is is_code
 
 
 def test_a_folder_that_cannot_be_listed_may_hold_what_is_named(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Detect replaced folders that are watched, and map event paths to their aliases."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Self
@@ -9,6 +10,8 @@ from satchel.files.file_reader import Stamp, is_inside, real_path, stamped
 
 # No system follows more links on one way.
 _MOST_LINKS = 40
+_SHARE = 0.003
+"""The most of one core that comparing the targets of links may take."""
 
 
 class RootIdentity:
@@ -104,9 +107,21 @@ class LinkTargets:
         }
         self._folders = stamped(self._links)
         self._targets = dict(_targets(self._links.values()))
+        self._next = 0.0
 
     def moved(self) -> frozenset[str]:
-        """Return the links whose targets were replaced, came or went."""
+        """Return the links whose targets were replaced, came or went.
+
+        With very many links it compares them only every second or so, and else returns none.
+        """
+        if time.monotonic() < self._next:
+            return frozenset()
+        start = time.thread_time()
+        moved = self._moved()
+        self._next = time.monotonic() + (time.thread_time() - start) / _SHARE
+        return moved
+
+    def _moved(self) -> frozenset[str]:
         # A target is replaced with an entry of a folder on the way to it; so few are compared.
         changed = (
             self._links[folder]

@@ -110,6 +110,10 @@ def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
         values["address" if url else "arguments"] = _slow_hash(reached, server.name)
     if server.passed:
         values["passed"] = _slow_hash(server.passed, server.name)
+    options = server.options
+    texts = (options.rename, options.rename_arguments, options.descriptions)
+    if options.prefix or any(texts):
+        values["naming"] = _hash(json.dumps((options.prefix, *texts), sort_keys=True, default=dict))
     place = declared_in(server.owner, server.path, places)
     return LockEntry(kind="server", place=place, name=server.name, values=values)
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.files.file_reader import Stamp
 from satchel.sources.lost_mounts import lost_below, lost_mount
 from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan, is_below
 
@@ -88,23 +87,25 @@ class KeptSkills:
 
 
 def without_moved(scans: Mapping[SearchRoot, SkillScan]) -> Mapping[SearchRoot, SkillScan]:
-    """Leave out skills that are gone if one of the same name was put elsewhere just now."""
-    names = {scan.findings[key].name for scan in scans.values() for key in scan.missing}
-    new_names = {
-        finding.name
+    """Leave out skills that are gone if their SKILL.md is in another folder now: it was moved."""
+    present = {
+        _file_of(finding)
         for scan in scans.values()
         for key, finding in scan.findings.items()
-        if finding.name in names and key not in scan.missing and _is_new(finding)
+        if key not in scan.missing
     }
-    return {root: _without_missing(scan, new_names) for root, scan in scans.items()}
+    return {root: _without_missing(scan, present) for root, scan in scans.items()}
 
 
-def _is_new(finding: SkillFinding) -> bool:
-    return finding.manifest is not None and not Stamp.at(finding.path).is_settled()
+def _file_of(finding: SkillFinding) -> tuple[int, int] | None:
+    """Return what identifies the SKILL.md of a skill, also after its folder is renamed."""
+    file = finding.folder.get(SKILL_FILE)
+    return (file.stamp.device, file.stamp.inode) if file else None
 
 
-def _without_missing(scan: SkillScan, names: Collection[str]) -> SkillScan:
-    gone = {key for key in scan.missing if scan.findings[key].name in names}
+def _without_missing(scan: SkillScan, present: Collection[tuple[int, int] | None]) -> SkillScan:
+    files = {key: _file_of(scan.findings[key]) for key in scan.missing}
+    gone = {key for key, file in files.items() if file and file in present}
     if not gone:
         return scan
     return replace(

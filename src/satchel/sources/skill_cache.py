@@ -26,7 +26,7 @@ from satchel.sources.folder_reader import FolderContent
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_findings import SkillFinding, SkillScan
 
-_FORMAT = 8
+_FORMAT = 9
 """Raise it when reading gives other results; then all older rows are useless."""
 _LARGEST = 1024 * MIB
 """A larger file is started again: rows of roots that are gone stay in it."""
@@ -148,7 +148,7 @@ def _row(finding: SkillFinding) -> tuple[bytes, bytes, bytes, int]:
 
 def _checksum(key: str, data: bytes, rest: bytes, body: bytes) -> int:
     """Return what shows damage to any part of a row."""
-    return zlib.adler32(body, zlib.adler32(rest, zlib.adler32(data, zlib.adler32(key.encode()))))
+    return zlib.crc32(body, zlib.crc32(rest, zlib.crc32(data, zlib.crc32(key.encode()))))
 
 
 def _finding(root: SearchRoot, key: str, data: list[Any], rest: bytes, body: bytes) -> SkillFinding:

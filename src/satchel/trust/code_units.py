@@ -34,7 +34,12 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
+from satchel.trust.fetched_servers import (
+    may_hide_names,
+    may_use_project,
+    runs_from_above,
+    runs_inline_code,
+)
 
 if TYPE_CHECKING:
     from satchel.configuration.selection import SelectionFile
@@ -100,6 +105,8 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         return None
     if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
         problem = problem or "a server of it names '..' or a file outside of its folder"
+    if is_local and any(map(runs_inline_code, tables)):
+        problem = problem or "a server of it runs code in its arguments, which may use other files"
     problem = problem or _used_above(tables, finding.path)
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}

@@ -6,7 +6,7 @@ What is not understood counts as a use, so that the files of the project are com
 import os
 import re
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ _NODE_TOOLS = frozenset(
 )
 """Programs that look in all folders above for what they run."""
 _NODE_FILES = ("node_modules", "package.json", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
+_UV_FILES = (".venv", "pyproject.toml", "uv.toml", ".python-version")
 FETCH_FLAGS = frozenset(
     (
         *("-y", "--yes", "-q", "--quiet", "--isolated", "--refresh", "--no-cache"),
@@ -47,6 +48,8 @@ _INTERPRETER = re.compile(r"(python|pypy)[\w.]*(@.*)?")
 """What `uvx` starts under these names runs files and modules of the current folder."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
+_CODE_OPTION = re.compile(r"-\w*[ceE]|-r|--(eval|command)|/[cCkK]|-(Command|EncodedCommand)")
+"""An option that shells and interpreters take code after."""
 _VARIABLE = re.compile(r"\$\{\w+\}")
 """A variable of the user's, which the project does not set."""
 _LONGEST_SHORT_OPTIONS = 64
@@ -79,7 +82,21 @@ def may_hide_names(table: Mapping[str, Any]) -> bool:
     args = args if isinstance(args, list | tuple) else [args]
     values = env.values() if isinstance(env, Mapping) else [env]
     words = map(str, (table.get("command"), *args, *values))
-    return any(_UNSEEN.search(_VARIABLE.sub("", word)) for word in words)
+    return runs_inline_code(table) or any(map(_has_signs, words))
+
+
+def runs_inline_code(table: Mapping[str, Any]) -> bool:
+    """Return whether an argument is code of a shell or an interpreter: it may use any file."""
+    args = table.get("args") or []
+    words = [*map(str, args)] if isinstance(args, list | tuple) else []
+    return any(
+        _CODE_OPTION.fullmatch(option) and (_has_signs(code) or " " in code.strip())
+        for option, code in pairwise(words)
+    )
+
+
+def _has_signs(word: str) -> bool:
+    return _UNSEEN.search(_VARIABLE.sub("", word)) is not None
 
 
 def runs_from_above(table: Mapping[str, Any], base: str) -> str:
@@ -91,11 +108,12 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
     args = list(map(str, args)) if isinstance(args, list | tuple) else []
     words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
     is_apart = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
-    if is_apart or _NODE_TOOLS.isdisjoint(words):
-        return ""
+    names = () if is_apart or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
+    if {"uv", "run"}.issubset(words) and {"tool", "--no-project"}.isdisjoint(words):
+        names = (*names, *_UV_FILES)
     home = Path(real_path(os.path.expanduser("~")))
     above = takewhile(lambda it: not home.is_relative_to(it), Path(real_path(base)).parents)
-    files = (str(folder / name) for folder in above for name in _NODE_FILES)
+    files = (str(folder / name) for folder in above for name in names)
     return next(filter(os.path.lexists, files), "")
 
 
