@@ -132,6 +132,21 @@ def inner(text):
     assert "Traceback" in run("test", "plugins/demo").stderr
 
 
+def test_an_exception_without_a_place_in_the_plugin_has_none(outcome, plugin):
+    plugin(
+        """
+@tool(examples=[{}])
+def divide() -> float:
+    "Divide."
+    return 1 / 0
+""",
+        "active: true\nisolation: process\n",
+    )
+    messages, _ = outcome("plugins/demo")
+    (call,) = messages["calls"]
+    assert (call["error_code"], call["location"]) == ("tool_failed", "")
+
+
 def test_a_stream_is_read_to_its_end(outcome, plugin):
     plugin("""
 @tool(examples=[{"times": 2}])

@@ -310,6 +310,26 @@ def test_an_invalid_tool_keeps_its_last_good_version():
         assert call(app.session(), "greet", name="Ada") == "Hello Ada"
 
 
+@pytest.mark.parametrize("is_valid_first", [True, False])
+def test_a_valid_tool_is_served_beside_an_invalid_one_of_its_name(is_valid_first):
+    def invalid(name: open):
+        """Greet."""
+
+    invalid.__name__ = "greet"
+
+    def newer(name: str) -> str:
+        """Greet anew."""
+        return f"Good morning {name}"
+
+    newer.__name__ = "greet"
+    both = [newer, invalid] if is_valid_first else [invalid, newer]
+    app = Satchel(providers=[Given(Contribution(tools=[greet]), Contribution(tools=both))])
+    app.refresh()
+    assert app.catalog.tools["greet"].state is Status.OK
+    assert call(app.session(), "greet", name="Ada") == "Good morning Ada"
+    assert "provider-item-invalid" in codes(app)
+
+
 @pytest.mark.parametrize("change", [{"description": None}, {"files": {"../a": "b"}}])
 def test_an_invalid_skill_keeps_its_last_good_version(change):
     invalid = Contribution(

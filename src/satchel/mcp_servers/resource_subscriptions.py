@@ -149,7 +149,7 @@ async def keep_listening(client: "Client", on_notice: Callable[[], None], **want
     """Read a stream of notices, and open it again when it breaks.
 
     `on_notice` is called with each, and when a stream begins: there may be changes before it.
-    Raises an error if the first stream cannot be opened.
+    Raises an error if the server refuses the first stream.
     """
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
@@ -162,7 +162,9 @@ async def keep_listening(client: "Client", on_notice: Callable[[], None], **want
                 on_notice()
                 async for _ in notices:
                     on_notice()
-        except (MCPError, SubscriptionLost):
+        except SubscriptionLost:  # also before the server has acknowledged it
+            pass
+        except MCPError:
             if not has_begun:
                 raise
         await asyncio.sleep(backoff.next())

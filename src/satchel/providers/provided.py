@@ -229,8 +229,12 @@ def _tools(
             problem = _invalid_item(error, plugin.path, "its last good version stays")
             return replace(before, state=Status.STALE, diagnostics=(problem,))
 
-    for tool in checked.each(_all(contribution.tools, "tools", limits), convert):
-        if tool.name in names:
+    tools = [*checked.each(_all(contribution.tools, "tools", limits), convert)]
+    valid = {tool.name for tool in tools if tool.state is not Status.STALE}
+    for tool in tools:
+        if tool.state is Status.STALE and tool.name in valid:
+            checked.leave_out(f"an invalid tool {tool.name!r}; a valid one has this name")
+        elif tool.name in names:
             checked.leave_out(f"a second tool {tool.name!r}; the first one is used")
         else:
             names.add(tool.name)

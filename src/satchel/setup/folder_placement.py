@@ -38,8 +38,11 @@ def placed(staged: str, target: str) -> Iterator[None]:
             raise _cannot_change(target, problem) from None
         yield
     except BaseException:
+        was_placed = not os.path.lexists(staged)
         _restore(backup, target, identity)
-        removed(staged)
+        with suppress(SatchelError):
+            # If it never took the place, the backup may be the only copy of the old version.
+            removed(backup if was_placed else staged)
         raise
     with suppress(SatchelError):  # a hidden leftover does no harm
         removed(backup)
@@ -57,7 +60,6 @@ def _restore(backup: str, target: str, placed_identity: tuple[int, int] | None) 
         raise _cannot_change(target, problem) from None
     with suppress(SatchelError):
         removed(discarded)
-        removed(backup)
 
 
 def repair_placement(target: str) -> list[str]:

@@ -310,6 +310,8 @@ def _location(problem: BaseException, folder: str) -> str:
     """Return the last frame in the plugin's code, without the message: it may hold a secret."""
     frames = extract_tb(problem.__traceback__)
     own = [frame for frame in frames if frame.filename.startswith(os.path.join(folder, ""))]
+    if isinstance(problem, satchel.IsolatedToolError) or not frames:
+        return ""  # it was raised elsewhere: its place is in the log of the plugin's process
     frame = (own or frames)[-1]
     kind = f"{type(problem).__module__}.{type(problem).__qualname__}".removeprefix("builtins.")
     return f"{frame.filename}:{frame.lineno} in {frame.name}: {kind}"
