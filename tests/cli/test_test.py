@@ -132,6 +132,27 @@ def inner(text):
     assert "Traceback" in run("test", "plugins/demo").stderr
 
 
+@pytest.mark.parametrize("manifest", ["isolation: process\n", ""])
+def test_an_exception_raised_elsewhere_has_no_place(outcome, plugin, manifest):
+    plugin(
+        """
+class Lost(Exception):
+    @property
+    def __traceback__(self):
+        return None
+
+@tool(examples=[{}])
+def go() -> int:
+    "Go."
+    raise Lost
+""",
+        manifest,
+    )
+    messages, code = outcome("plugins/demo")
+    (call,) = messages["calls"]
+    assert (code, call["error_code"], call["location"]) == (1, "tool_failed", "")
+
+
 def test_a_stream_is_read_to_its_end(outcome, plugin):
     plugin("""
 @tool(examples=[{"times": 2}])

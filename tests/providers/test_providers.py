@@ -16,6 +16,7 @@ from satchel import (
     Settings,
     Skill,
     Status,
+    tool,
 )
 from satchel.settings import WatchTimings
 
@@ -308,6 +309,26 @@ def test_an_invalid_tool_keeps_its_last_good_version():
         (*problems,) = (item.code for item in app.catalog.diagnostics)
         assert ("provider-item-invalid" in problems) is (expected == Status.STALE)
         assert call(app.session(), "greet", name="Ada") == "Hello Ada"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_invalid_tool_does_not_displace_a_valid_one_of_its_name(is_first):
+    def invalid(name: open):
+        """Greet."""
+
+    @tool(name="greet")
+    def newer(name: str) -> str:
+        """Greet briefly."""
+        return f"Hi {name}"
+
+    invalid.__name__ = "greet"
+    tools = [invalid, newer] if is_first else [newer, invalid]
+    app = Satchel(providers=[Given(Contribution(tools=[greet]), Contribution(tools=tools))])
+    app.refresh()
+    assert app.catalog.tools["greet"].state == Status.OK
+    assert call(app.session(), "greet", name="Ada") == "Hi Ada"
+    (diagnostic,) = (item for item in app.catalog.diagnostics if item.where.path == "db://")
+    assert "an invalid tool 'greet'" in diagnostic.message
 
 
 @pytest.mark.parametrize("change", [{"description": None}, {"files": {"../a": "b"}}])
