@@ -88,7 +88,7 @@ class KeptSkills:
 
 
 def without_moved(scans: Mapping[SearchRoot, SkillScan]) -> Mapping[SearchRoot, SkillScan]:
-    """Leave out skills that are gone if one of the same name was put elsewhere just now."""
+    """Leave out skills that are gone if a skill of the same name is new in any root."""
     names = {scan.findings[key].name for scan in scans.values() for key in scan.missing}
     new_names = {
         finding.name
