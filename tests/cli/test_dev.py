@@ -105,11 +105,15 @@ def test_a_port_that_is_taken_is_named(run, serve):
     assert "give another port" in result.stderr
 
 
-def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "satchel.web.dev_server", None)
+@pytest.mark.parametrize("package", ["jinja2", "uvicorn"])
+def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch, package):
+    for name in ("satchel.http.quiet_server", "satchel.web"):
+        for module in [item for item in sys.modules if item.startswith(name)]:
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
     result = run("dev", "--no-browser")
     assert result.exit_code == 1
-    assert "satchel dev needs the extra web" in result.stderr
+    assert f"satchel dev needs {package}" in result.stderr
     assert "pip install '.[web]'" in result.stderr
 
 

@@ -132,19 +132,25 @@ def inner(text):
     assert "Traceback" in run("test", "plugins/demo").stderr
 
 
-def test_an_exception_without_a_place_in_the_plugin_has_none(outcome, plugin):
+@pytest.mark.parametrize("manifest", ["isolation: process\n", ""])
+def test_an_exception_raised_elsewhere_has_no_place(outcome, plugin, manifest):
     plugin(
         """
+class Lost(Exception):
+    @property
+    def __traceback__(self):
+        return None
+
 @tool(examples=[{}])
-def divide() -> float:
-    "Divide."
-    return 1 / 0
+def go() -> int:
+    "Go."
+    raise Lost
 """,
-        "active: true\nisolation: process\n",
+        manifest,
     )
-    messages, _ = outcome("plugins/demo")
+    messages, code = outcome("plugins/demo")
     (call,) = messages["calls"]
-    assert (call["error_code"], call["location"]) == ("tool_failed", "")
+    assert (code, call["error_code"], call["location"]) == (1, "tool_failed", "")
 
 
 def test_a_stream_is_read_to_its_end(outcome, plugin):

@@ -49,16 +49,18 @@ def test_what_is_new_and_what_is_gone_is_shown_whole():
 def test_a_change_without_text_is_named():
     before = {"a": CodeUnit("a", {"x": CodeFile("1")})}
     after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
-    assert diff_lines(before, after)[-2:] == [
-        "(not shown as text: its digest was 1)",
-        "(not shown as text: its digest is 2)",
+    assert diff_lines(before, after)[-1:] == [
+        "(not shown: empty, no text, or larger than 1 MiB; digest 1 -> 2)",
     ]
     assert diff_lines(before, before) == []
 
 
 def test_a_file_that_became_no_text_is_not_shown_as_removed_alone():
     after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
-    assert diff_lines(unit(x="old"), after)[-1] == "(not shown as text: its digest is 2)"
+    assert (
+        diff_lines(unit(x="old"), after)[-1]
+        == "(not shown: empty, no text, or larger than 1 MiB; digest 2)"
+    )
 
 
 def test_a_line_end_that_only_some_programs_take_for_one_is_shown():
@@ -72,11 +74,11 @@ def test_all_code_is_shown_with_what_hides_in_it():
     assert code_lines(units) == [
         *("=== a: x", "  one", "  \\u200btwo"),
         "=== a: y",
-        "  (not shown: it is empty, no text, or larger than 1 MiB; its digest is )",
+        "  (not shown: empty, no text, or larger than 1 MiB; digest )",
     ]
 
 
 def test_that_an_env_file_is_not_shown_and_may_run_is_said():
     before, after = ({"a": CodeUnit("a", {"build.env": CodeFile(it)})} for it in "12")
     for lines in (code_lines(before), diff_lines(before, after)):
-        assert "read it yourself, because a command may run it" in lines[-1]
+        assert "read it yourself, a command may run it" in lines[-1]

@@ -16,6 +16,7 @@ from satchel import (
     Settings,
     Skill,
     Status,
+    tool,
 )
 from satchel.settings import WatchTimings
 
@@ -310,24 +311,24 @@ def test_an_invalid_tool_keeps_its_last_good_version():
         assert call(app.session(), "greet", name="Ada") == "Hello Ada"
 
 
-@pytest.mark.parametrize("is_valid_first", [True, False])
-def test_a_valid_tool_is_served_beside_an_invalid_one_of_its_name(is_valid_first):
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_invalid_tool_does_not_displace_a_valid_one_of_its_name(is_first):
     def invalid(name: open):
         """Greet."""
 
-    invalid.__name__ = "greet"
-
+    @tool(name="greet")
     def newer(name: str) -> str:
-        """Greet anew."""
-        return f"Good morning {name}"
+        """Greet briefly."""
+        return f"Hi {name}"
 
-    newer.__name__ = "greet"
-    both = [newer, invalid] if is_valid_first else [invalid, newer]
-    app = Satchel(providers=[Given(Contribution(tools=[greet]), Contribution(tools=both))])
+    invalid.__name__ = "greet"
+    tools = [invalid, newer] if is_first else [newer, invalid]
+    app = Satchel(providers=[Given(Contribution(tools=[greet]), Contribution(tools=tools))])
     app.refresh()
-    assert app.catalog.tools["greet"].state is Status.OK
-    assert call(app.session(), "greet", name="Ada") == "Good morning Ada"
-    assert "provider-item-invalid" in codes(app)
+    assert app.catalog.tools["greet"].state == Status.OK
+    assert call(app.session(), "greet", name="Ada") == "Hi Ada"
+    (diagnostic,) = (item for item in app.catalog.diagnostics if item.where.path == "db://")
+    assert "an invalid tool 'greet'" in diagnostic.message
 
 
 @pytest.mark.parametrize("change", [{"description": None}, {"files": {"../a": "b"}}])

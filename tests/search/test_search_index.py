@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.errors import ToolError
 from satchel.formats.skill_manifest import read_skill
 from satchel.search.search_index import SearchDocument, SearchHit, SearchIndex
 from satchel.settings import Limits
@@ -403,3 +404,10 @@ def test_real_skills_are_found_by_their_own_names(shared):
         assert names(index.search(name))[0] == name
         assert names(index.search(name.replace("-", " ")))[0] == name
     assert "convert-pdf-to-md" in names(index.search("convert a pdf to text", limit=3))
+
+
+def test_a_python_without_full_text_search_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    index = SearchIndex()
+    with pytest.raises(ToolError, match="no module sqlite3 with FTS5"):
+        index.bring_up_to_date([WORLD[0]])

@@ -109,7 +109,7 @@ def skill_unit(finding: SkillFinding) -> SkillUnit:
 def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:
     """Return the entry of a found skill, without the groups that list it; `old` if unchanged.
 
-    A new entry gets the generation `number` at once, so that it need not be copied for that.
+    A new entry gets the generation `number` here; setting it later would copy the entry.
     """
     finding = ranked.finding
     if old is not None and old.finding is finding and old.rank == ranked.rank:

@@ -38,7 +38,7 @@ class ProblemWriter:
         reported = set(map(_identity, self._earlier))
         new: dict[tuple[str, ...], Diagnostic] = {}
         for item in catalog.diagnostics:
-            # "last-good" only says what another problem in the catalog leads to.
+            # Skip `last-good`: the problem that caused it is in the catalog, too.
             is_problem = item.severity is not Severity.INFO and item.code != "last-good"
             if is_problem and (identity := _identity(item)) not in reported:
                 new.setdefault(identity, item)
@@ -54,7 +54,7 @@ def _identity(item: "Diagnostic") -> tuple[str, ...]:
 class LateProblems:
     """Writes the problems that are new since the catalog `reported` to stderr.
 
-    With a selection of served tools, also writes new sources and hidden groups.
+    With a `selection`, also writes which sources are served now and which groups are not.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LateProblems:
         self._served = self._served_by_source()
 
     @asynccontextmanager
-    async def followed(self) -> AsyncIterator[None]:
+    async def writing(self) -> AsyncIterator[None]:
         """Write what is new in each catalog while the block runs."""
         following = asyncio.create_task(self._follow())
         try:

@@ -27,8 +27,6 @@ ShownFile: TypeAlias = "tuple[str, CodeFile]"
 """What is shown of the path of a file, and the file."""
 _NO_FILE = "/dev/null"
 _OTHERS = re.compile(r"[^\0-\x7f]")
-_ENV_FILE = "a .env file, which may hold secrets; read it yourself, because a command may run it"
-_NO_TEXT = "empty, no text, or larger than 1 MiB"
 
 
 def shown_text(text: str) -> str:
@@ -136,7 +134,7 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; one that is no text has its digest."""
     lines: list[str] = []
     for path, file in _files(units).values():
-        missing = f"(not shown: it is {_why_hidden(path)}; its digest is {file.digest[:12]})"
+        missing = _not_shown(path, file.digest[:12])
         text = lines_of(file.text) or [missing]
         lines += [f"=== {path}", *(f"  {line}" for line in text)]
     return [spell_hidden(line) for line in lines]
@@ -162,13 +160,13 @@ def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> li
     names = (path if before else _NO_FILE, path if after else _NO_FILE)
     changes = list(unified_lines(old, new, names))
     lines = changes or [spell_hidden(f"--- {names[0]}"), spell_hidden(f"+++ {names[1]}")]
-    for verb, file in (("was", before), ("is", after)):
-        if file is not None and not (file.text and changes):
-            lines.append(f"(not shown as text: its digest {verb} {file.digest[:12]})")
-    if (why := _why_hidden(path)) != _NO_TEXT:
-        lines.append(f"(it is {why})")
+    hidden = [file for file in (before, after) if file and not (file.text and changes)]
+    if hidden:
+        lines.append(_not_shown(path, " -> ".join(file.digest[:12] for file in hidden)))
     return lines
 
 
-def _why_hidden(path: str) -> str:
-    return _ENV_FILE if is_secret_file(path.rsplit(": ", maxsplit=1)[-1]) else _NO_TEXT
+def _not_shown(path: str, digests: str) -> str:
+    if is_secret_file(path.rsplit(": ", maxsplit=1)[-1]):
+        return f"(not shown: a .env file, digest {digests}; read it yourself, a command may run it)"
+    return f"(not shown: empty, no text, or larger than 1 MiB; digest {digests})"

@@ -8,7 +8,7 @@ from typing import Self
 
 from satchel.files.file_reader import Stamp, is_inside, real_path, stamped
 
-# No system follows more links on one way.
+# Linux follows at most 40 links in one path.
 _MOST_LINKS = 40
 _SHARE = 0.003
 """The most of one core that comparing the targets of links may take."""
@@ -122,7 +122,8 @@ class LinkTargets:
         return moved
 
     def _moved(self) -> frozenset[str]:
-        # A target is replaced with an entry of a folder on the way to it; so few are compared.
+        # Replacing a target changes the stamp of a folder above it, so only links below changed
+        # folders are compared.
         changed = (
             self._links[folder]
             for (folder, stamp), before in zip(stamped(self._links), self._folders, strict=True)
@@ -145,7 +146,7 @@ def _targets(links: Iterable[list[str]]) -> Iterator[tuple[str, tuple[int, int, 
 
 
 def _folders_on_the_way(link: str) -> Iterator[str]:
-    """Yield where the target of a link lies; and if it is a link, where that one's lies."""
+    """Yield the folder of each target along a chain of links."""
     for _ in range(_MOST_LINKS):
         try:
             text = os.readlink(link)

@@ -32,7 +32,7 @@ _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 # after a change, and those while nothing changes. So a watch that waits stays below 1 %.
 _ACTIVE_SHARE, _IDLE_SHARE = 0.01, 0.003
 
-# With more notifiers of changed links than this, one takes their place: the system has few.
+# Merge the notifiers of links above this number: the system limits inotify instances.
 _MOST_OF_LINKS = 4
 
 # Events that keep coming are collected for at most this long, in milliseconds.
@@ -95,7 +95,7 @@ def no_events(stop: threading.Event) -> Iterator[ChangeEvent]:
 
 
 class _Notifiers:
-    """The notifier of the roots, and one for each later change of links; asked in turn."""
+    """The notifier of the roots, and one for each change of links since; polled in turn."""
 
     def __init__(self, open_notifier: Callable[[list[str]], EventNotifier]) -> None:
         self._open = open_notifier
@@ -195,7 +195,7 @@ class _Watch:
         start = self._watched()
         with (
             RootIdentity(start.roots) as identity,
-            closing(_Notifiers(self._opened)) as notifiers,
+            closing(_Notifiers(self._open_notifier)) as notifiers,
         ):
             self._set_links(start)
             try:
@@ -206,7 +206,7 @@ class _Watch:
             except _BACKEND_ERRORS as error:
                 self._record_failure(error)
 
-    def _opened(self, folders: list[str]) -> EventNotifier:
+    def _open_notifier(self, folders: list[str]) -> EventNotifier:
         return self._notifier(folders) if folders else _IdleNotifier(self._stop)
 
     def _set_links(self, targets: WatchTargets) -> None:

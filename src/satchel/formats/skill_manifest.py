@@ -364,7 +364,8 @@ def _report_hidden(fields: _Fields, key: str, text: str) -> None:
 def _allowed_tools(fields: _Fields) -> tuple[str, ...]:
     tools = _requested_tools(fields)
     if unreadable := [tool for tool in tools if not TOOL_PATTERN.fullmatch(tool)]:
-        message = f"'allowed-tools' has {quoted(unreadable[0])}, which allows no call"
+        names = " and ".join(map(quoted, unreadable))
+        message = f"'allowed-tools' has {names}, which cannot be read: no call is allowed by it"
         fix = "Write 'Tool' or 'Tool(condition)', with both parentheses."
         fields.report("skill-field-type", "allowed-tools", message, fix)
     return tools

@@ -67,6 +67,7 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
         listening.listen(128)
     except OSError as problem:
         listening.close()
-        where, fix = address.root_url.partition("://")[2], "give another port, or 0 for any"
+        where = address.root_url.partition("://")[2]
+        fix = "give another port with --port (dev) or --http (serve), or 0 for any"
         raise SatchelError(f"cannot listen: {problem.strerror}", where=where, fix=fix) from None
     return listening, replace(address, port=listening.getsockname()[1])

@@ -42,7 +42,8 @@ def import_from_source(distribution: str, site: str, files: Iterable[str]) -> No
 
     `files` are those that it installed in the folder `site`.
     """
-    owner = f"locked {distribution}"  # not those of an import, which ends
+    # An owner of its own: entries of an import are removed when it ends, these stay.
+    owner = f"locked {distribution}"
     modules = {re.split(r"[/.]", name)[0] for name in files if name.endswith(".py")}
     before = {entry.package for entry in entries_of(owner)}
     packages = {LocatedModule(name, os.path.join(site, name)) for name in modules if name}

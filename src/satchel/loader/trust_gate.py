@@ -81,7 +81,7 @@ class Grant:
             message = (
                 f"{content} not used: it cannot be compared completely: {unit.problem}; {instead}"
             )
-            fix = "make it smaller, or name it with --plugins, or start it from your own settings"
+            fix = "remove the cause, or name it with --plugins or in your own settings"
             return make_diagnostic("code-held", Where(path), message, fix)
         is_known = unit is not None and unit.key in (self.units or {})
         why = "it changed after it was trusted" if is_known else "it is new since you trusted it"

@@ -171,7 +171,8 @@ def _skills(
         except Exception as error:
             if before is None:
                 raise
-            problem = _invalid_item(error, path, "its last good version stays")
+            kept = f"skill {before.folder_name!r} keeps its last good version"
+            problem = _invalid_item(error, path, kept)
             return replace(before, manifest=None, diagnostics=(problem,))
         if finding is before and still_to_pack and finding.manifest:
             still_to_pack -= pack(finding.manifest, "body")
@@ -226,10 +227,11 @@ def _tools(
             before = last_good.get(_name_of(item))
             if before is None:
                 raise
-            problem = _invalid_item(error, plugin.path, "its last good version stays")
+            kept = f"tool {before.name!r} keeps its last good version"
+            problem = _invalid_item(error, plugin.path, kept)
             return replace(before, state=Status.STALE, diagnostics=(problem,))
 
-    tools = [*checked.each(_all(contribution.tools, "tools", limits), convert)]
+    tools = list(checked.each(_all(contribution.tools, "tools", limits), convert))
     valid = {tool.name for tool in tools if tool.state is not Status.STALE}
     for tool in tools:
         if tool.state is Status.STALE and tool.name in valid:

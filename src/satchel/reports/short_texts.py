@@ -12,7 +12,7 @@ from satchel.text import one_line, shorten
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import Entry
 
-_MOST_OF_NAMES = 400
+_LONGEST_NAMES = 400
 """Characters of names in one message."""
 
 
@@ -21,9 +21,9 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def some_names(names: Iterable[str]) -> str:
-    """Return names on one line, cut after some hundred characters."""
-    return shorten(", ".join(map(one_line, names)), _MOST_OF_NAMES)
+def joined_names(names: Iterable[str]) -> str:
+    """Join names on one line, cut at 400 characters."""
+    return shorten(", ".join(map(one_line, names)), _LONGEST_NAMES)
 
 
 def count_units(units: Iterable[Any], noun: str) -> str:

@@ -39,7 +39,7 @@ class _Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sign:
+class LureRule:
     """Kinds that make a finding together, usually in one sentence."""
 
     chains: tuple[tuple[_Link, ...], ...]
@@ -60,12 +60,12 @@ class Sign:
         return len(self.kinds) == 1
 
 
-def read_sign(text: str) -> Sign | FlowSign:
+def read_sign(text: str) -> LureRule | FlowSign:
     """Return the sign that a line of `lure_rules.yaml` describes."""
     if text.startswith("flow:"):
         return read_flow_sign(text.removeprefix("flow:"))
     parts = text.removeprefix("anywhere:").split()
-    return Sign(
+    return LureRule(
         chains=tuple(_read_chain(part) for part in parts if not part.startswith("!")),
         absent=tuple(part[1:] for part in parts if re.match("![^!]", part)),
         absent_anywhere=tuple(part[2:] for part in parts if part.startswith("!!")),
@@ -87,7 +87,7 @@ class LureFinder:
         self,
         lexicon: Lexicon,
         data_flow: DataFlow,
-        signs: Mapping[str, Iterable[Sign | FlowSign]],
+        signs: Mapping[str, Iterable[LureRule | FlowSign]],
         harmless: Iterable[CodePattern],
     ) -> None:
         """`harmless` matches addresses and commands that are never part of a finding."""
@@ -136,7 +136,7 @@ class LureFinder:
             yield from self._data_flow.find(text, spans, flow_signs)
 
 
-def _meetings(sign: Sign, spans: KindSpans, ends: list[int]) -> Iterator[Span]:
+def _meetings(sign: LureRule, spans: KindSpans, ends: list[int]) -> Iterator[Span]:
     """Yield where the kinds of a sign meet in a sentence; once in each sentence."""
     anchors, *others = (_chained(chain, spans) for chain in sign.chains)
     if not (anchors and all(others)):
@@ -153,7 +153,7 @@ def _meetings(sign: Sign, spans: KindSpans, ends: list[int]) -> Iterator[Span]:
         is_complete = None not in nearest and last - first <= _LONGEST
         if not is_complete or (last > end and not sign.may_leave_sentence):
             continue
-        # A sentence about an adversary describes an attack, and makes none.
+        # A sentence about an adversary describes an attack; it is not one.
         if any(_begins_within(spans[kind], begin, end) for kind in (*sign.absent, "adversary")):
             continue
         if "not" not in sign.kinds and _is_prohibited(spans["not"], first):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from threading import Lock
 
+from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, split_camel_case
 from satchel.search.search_terms import (
@@ -126,15 +127,20 @@ class _FullText:
     """An FTS5 table of SQLite in memory."""
 
     def __init__(self) -> None:
-        # Lazy: most hosts never search, and some Pythons have no sqlite3.
-        import sqlite3
-
+        try:  # lazy: most hosts never search
+            import sqlite3
+        except ImportError:
+            raise _without_fts5() from None
         # Two threads never use it at once: the index holds a lock.
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-        self._connection.execute(
-            "CREATE VIRTUAL TABLE documents USING fts5(name, description, more, body, "
-            "tokenize = 'porter unicode61 remove_diacritics 2')"
-        )
+        try:
+            self._connection.execute(
+                "CREATE VIRTUAL TABLE documents USING fts5(name, description, more, body, "
+                "tokenize = 'porter unicode61 remove_diacritics 2')"
+            )
+        except sqlite3.Error:
+            self._connection.close()
+            raise _without_fts5() from None
 
     def write(self, removed: Iterable[int], added: Mapping[int, SearchDocument]) -> None:
         rows = ((row, *_columns(item)) for row, item in added.items())
@@ -161,6 +167,11 @@ class _FullText:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _without_fts5() -> ToolError:
+    message = "search is not available: this Python has no module sqlite3 with FTS5"
+    return ToolError(message, fix="use a Python that is built with it")
 
 
 def _columns(item: SearchDocument) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def _scan_everything(
 
 
 def _without_doubles(scan: SkillScan) -> SkillScan:
-    """Leave out skills that were found behind a link and at their own path: keep their own path."""
+    """Serve a skill that a link also reaches only from its own folder."""
     findings, root = scan.findings, real_path(scan.root.path)
     doubles: set[str] = set()
     for link, target in scan.links:

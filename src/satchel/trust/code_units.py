@@ -129,7 +129,7 @@ def _used_above(tables: Iterable[Mapping[str, Any]], folder: str) -> str:
     """Return the problem of servers that may run a program of a folder above, or `""`."""
     for table in tables:
         if path := runs_from_above(table, folder):
-            return f"{table['command']} may run programs of {path}, which is outside of it"
+            return f"{table['command']} may run programs that {path} above it chooses"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What `satchel dev` knows while it runs; the pages read it."""
+"""The state of `satchel dev`, shared by its pages."""
 
 import asyncio
 from collections import deque
@@ -44,7 +44,7 @@ class DevOptions:
     source_options: tuple[str, ...] = ()
     """The options that name the sources, for commands that a page shows."""
     sources: Mapping[str, Any] = field(default_factory=dict)
-    """The arguments of a `Satchel` with these sources; empty ones count as not given."""
+    """`Satchel`'s keyword arguments for these sources; empty values are omitted."""
 
 
 class Workbench:

@@ -75,8 +75,11 @@ def command(
         from satchel.http.quiet_server import listen
         from satchel.web.dev_server import kept_token, serve_dev
         from satchel.web.workbench import DevOptions, Workbench
-    except ImportError as problem:
-        raise SatchelError("satchel dev needs the extra web", fix=install_hint("web")) from problem
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").partition(".")[0] == "satchel":
+            raise
+        message = f"satchel dev needs {problem.name}"
+        raise SatchelError(message, fix=install_hint("web")) from problem
     listening, address = listen(address)
     with listening:
         token = token or kept_token(port)

@@ -10,7 +10,7 @@ from satchel.prompt.skill_prompt import DEFAULT_BUDGET
 from satchel.prompt.token_estimate import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
-from satchel.reports.short_texts import count, some_names
+from satchel.reports.short_texts import count, joined_names
 from satchel.text import visible
 
 _CHARACTERS_PER_TOKEN = 4
@@ -62,7 +62,7 @@ def command(
     else:
         console.say(count(len(prompt), "character"))
     if inactive := _inactive_groups(app, session):
-        text = f"not in it, because they are not active (--group NAME): {some_names(inactive)}"
+        text = f"not in it, because they are not active (--group NAME): {joined_names(inactive)}"
         console.say(text)
     if report := listing_report(session):
         console.say(report)

@@ -168,7 +168,9 @@ class _Start:
     verbose: bool
 
     def open(self) -> "tuple[satchel.Satchel, LateProblems]":
-        """Load everything, and say what is served; the second says what changes later.
+        """Load everything and print what is served.
+
+        Return the Satchel, and the printer of later problems.
 
         Raises `SatchelError` if not all is served.
         """
@@ -302,7 +304,7 @@ def _run(
     """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
     async def serve_and_watch() -> None:
-        async with app.watch(), problems.followed():
+        async with app.watch(), problems.writing():
             await serve()
 
     run_until_stopped(serve_and_watch())

@@ -309,6 +309,9 @@ async def _call_examples(
 def _location(problem: BaseException, folder: str) -> str:
     """Return the last frame in the plugin's code, without the message: it may hold a secret."""
     frames = extract_tb(problem.__traceback__)
+    # What an isolated plugin raised was raised in its own process.
+    if isinstance(problem, satchel.IsolatedToolError) or not frames:
+        return ""
     own = [frame for frame in frames if frame.filename.startswith(os.path.join(folder, ""))]
     if isinstance(problem, satchel.IsolatedToolError) or not frames:
         return ""  # it was raised elsewhere: its place is in the log of the plugin's process

@@ -122,5 +122,8 @@ def _doubt(record: SourceRecord, signers: tuple[Signer, ...]) -> str:
         now = f"signed by {signer}" if signer else "not signed any more"
         return f"was signed by {record.signer}; now it is {now}"
     if signed < record.signed:  # an old archive in the place of the newest
-        return f"was signed at {record.signed}; the signature of the newest is older: {signed}"
+        return (
+            f"the archive was signed at {signed}, before the one that is installed "
+            f"({record.signed}); it may be an old archive"
+        )
     return ""

@@ -19,7 +19,7 @@ from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_dia
 from satchel.files.file_reader import is_inside
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.repair_advice import with_free_names
-from satchel.reports.short_texts import count, count_units, relative, some_names, worst_first
+from satchel.reports.short_texts import count, count_units, joined_names, relative, worst_first
 from satchel.settings import Limits
 from satchel.sources.command_scan import scan_commands
 from satchel.sources.marketplaces import is_marketplace
@@ -86,11 +86,13 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     for line in _inactive_groups(plugins.values()):
         console.say(one_line(line))
     if unlisted := sorted({relative(path) for checked in checks for path in checked.unlisted}):
-        console.say(f"not checked, since the marketplace does not list it: {some_names(unlisted)}")
+        console.say(
+            f"not checked, since the marketplace does not list it: {joined_names(unlisted)}"
+        )
     if too_deep := [skill for path in paths for skill in _too_deep(path, skills)]:
         number = count(len(too_deep), "skill")
         limit = f"limit find_depth, {Limits().find_depth}"
-        names = some_names(map(relative, too_deep))
+        names = joined_names(map(relative, too_deep))
         console.say(f"{number} too deep to be loaded from here ({limit}): {names}")
     units = _units(checks, plugins.values())
     console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")

@@ -85,7 +85,7 @@ async def _watch(app: "satchel.Satchel", console: Console, text: str, *, as_json
 
 
 def _write_listing(app: "satchel.Satchel", last: object, console: Console) -> object:
-    """Write how the prompt lists skills, unless it is as in `last`; return it for the next time."""
+    """Write how the prompt lists skills if that differs from `last`. Return the current form."""
     listing = app.session().step().skill_listing
     form = (listing.form, listing.cut_at) if listing.total else None
     if form not in {None, last}:

@@ -70,7 +70,7 @@ def command(console: Console, *, sources: Sources, **options: Any) -> None:
     async def run() -> None:
         announcing = asyncio.create_task(announce())
         try:
-            async with problems.followed():
+            async with problems.writing():
                 await worker.run()
         finally:
             announcing.cancel()
