@@ -200,7 +200,7 @@ def test_the_projects_folders_are_found_and_named_with_the_option_that_uses_them
     assert result.stdout == ""
     line = result.stderr.splitlines()[0]
     assert line.startswith("not read: ./skills, ./.agents/skills; name folders with --skills and ")
-    assert line.endswith(", or run 'satchel trust', which shows all and asks")
+    assert line.endswith(", or run 'satchel trust', which shows everything and asks")
     untrusted = run("list", "skills", "--project").stderr
     assert "not trusted, so nothing of it is used; it has ./skills, ./.agents/skills" in untrusted
     assert "not read" not in run("list", "skills", "--trust", "data").stderr

@@ -242,5 +242,5 @@ def test_a_command_defines_no_function(app, tmp_path, write_files):
     ]
     _, listed, refused = talk(app.session(allowed_tools="enforce"), load("d"), *calls)
     assert (listed.is_error, refused.error_code) == (False, "not_allowed")
-    assert "A condition in parentheses allows a call with one text argument" in refused.text
+    assert "For a condition in parentheses, pass one text argument only" in refused.text
     assert not (tmp_path / "PWN").exists()

@@ -286,7 +286,8 @@ def _unread_project() -> list[str]:
         return []
     problems = TrustStore().read(here.folder).diagnostics
     how = (
-        "name folders with --skills and --plugins, or run 'satchel trust', which shows all and asks"
+        "name folders with --skills and --plugins, or run 'satchel trust', "
+        "which shows everything and asks"
     )
     if "./.claude/skills" in parts:
         how += "; .claude/skills also needs --claude then"

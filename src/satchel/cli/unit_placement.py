@@ -32,7 +32,7 @@ def place_unit(
         digest = folder_digest(copy)  # a setup may write into the folder later
     if unit.plugin is not None and not folder.is_project:
         # It may need values, and have a setup: that is what the installer is for.
-        base = "" if source.address.kind == "folder" else source.top
+        base = "" if source.address.kind == "folder" else source.content_folder
         installer = Installer(terminal=terminal, values={}, agrees=True, base=base)
         print_installed(terminal.console, installer.install_folder(unit.plugin), as_json=False)
     else:

@@ -42,8 +42,8 @@ class CallRequest:
     """Removes what the client must not see from the results of built-in tools."""
 
     @property
-    def shows_skill(self) -> bool:
-        """Return whether the call is for a built-in tool that shows a skill."""
+    def is_skill_reading(self) -> bool:
+        """Return whether the call is for a built-in tool that returns texts of a skill."""
         return self.params.name in {_LOADER, _READER} and not self.view.view.by_name.get(
             self.params.name
         )
@@ -108,14 +108,14 @@ def _progress_of(item: ToolChunk) -> tuple[float, float | None, str] | None:
 
 
 async def _arguments(request: CallRequest) -> dict[str, Any]:
-    """Return the arguments of a call.
+    """Return the arguments of a call, with `again` for the tools that read skills.
 
-    `again` makes the built-in tools show a skill in full: one connection may serve several
-    conversations, so the model may not have seen what was shown before. A session that ends with
-    its request has loaded no skill, so the skill is loaded before a file of it is read.
+    One connection may serve several conversations, so this model may not have seen a skill that
+    was shown before: `again` shows it in full. A session that lasts for one request starts without
+    skills, so the skill is loaded here before one of its files is read.
     """
     arguments = dict(request.params.arguments or {})
-    if not request.shows_skill:
+    if not request.is_skill_reading:
         return arguments
     skill_name = arguments.get("skill")
     if not request.client.mode.is_lasting and request.params.name == _READER:

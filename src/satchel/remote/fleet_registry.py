@@ -1,4 +1,4 @@
-"""Who is there: the workers of each version, the hosts, and the catalog that all are to serve.
+"""The running workers of each version, the hosts, and the published catalog.
 
 Only the clock of redis counts, so the clocks of the machines may differ.
 """
@@ -23,7 +23,7 @@ _FORGOTTEN_AFTER = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedCatalog:
-    """The catalog that hosts and workers are to serve: its number, digest, and plugin versions."""
+    """The catalog for hosts and workers: its number, digest, and plugin versions."""
 
     generation: int
     digest: str
@@ -34,7 +34,7 @@ class PublishedCatalog:
 
 @dataclass(frozen=True, slots=True)
 class WorkerCapacity:
-    """The workers of one version: how many calls they run at once, and how many are not ours."""
+    """The workers of one version: how many calls they run at once; `others` have another key."""
 
     slots: int
     others: int
@@ -66,7 +66,7 @@ class FleetRegistry:
         self._keys, self._key, self.clock = keys, key, clock
 
     async def heartbeat(self, redis: Any, digest: str, worker: str, slots: int) -> None:
-        """Give the heartbeat of a worker that runs so many calls of a version at once."""
+        """Record a heartbeat of a worker that runs so many calls of a version at once."""
         member = self._marked(f"{worker}:{slots}")
         await self._record_heartbeat(redis, self._keys.workers(digest), member)
 
@@ -82,7 +82,7 @@ class FleetRegistry:
         return WorkerCapacity(slots, len(alive) - len(ours))
 
     async def heartbeat_of_host(self, redis: Any, host: str, digest: str) -> None:
-        """Give the heartbeat of a host that serves a catalog."""
+        """Record a heartbeat of a host that serves a catalog."""
         await self._record_heartbeat(redis, self._keys.hosts, f"{host}:{digest}")
 
     async def hosts(self, redis: Any) -> Mapping[str, int]:
@@ -93,7 +93,7 @@ class FleetRegistry:
     async def publish(
         self, redis: Any, plugins: Mapping[str, str], queues: Mapping[str, Collection[str]]
     ) -> PublishedCatalog:
-        """Publish the versions that all are to serve, under the next generation."""
+        """Publish the versions for all hosts and workers, as the next generation."""
         last = await self.published(redis)
         digest = digest_of(plugins)
         if last is not None and last.digest == digest:

@@ -29,11 +29,11 @@ class RemoteRunner(Runner):
     """Runs the tools of plugins on workers that have the same version of the plugin.
 
     `url` is that of redis (`redis://`, `rediss://`, or `memory://` for tests), and `key` is shared
-    with the workers. `name` separates several applications on one redis. Without a worker of that
-    version a call runs `"here"`, may `"wait"` for one, or is refused. A call that no worker has
-    begun after `wait` seconds is refused, and so is a new one while `queue` calls wait. Sessions
-    take turns; `limits` says how many calls of a group all hosts with this `name` have under way
-    at once. Pass the runner to `Satchel.register_runner`.
+    with the workers. `name` separates several applications on one redis. `otherwise` decides
+    what a call does without such a worker: run `"here"`, `"wait"` for one, or `"refuse"`. A call
+    that no worker has begun after `wait` seconds is refused, and so is a new one while `queue`
+    calls wait. Sessions take turns. `limits` is the number of calls of a group that run at once,
+    over all hosts of this `name`. Pass the runner to `Satchel.register_runner`.
     """
 
     waits = True
@@ -90,7 +90,7 @@ class RemoteRunner(Runner):
         items = connection.run(queue, call, self._wait)
         first = await anext(items)
         if first is RunnerSignal.STARTED:
-            return _followed_by(first, items)
+            return _prepended(first, items)
         await items.aclose()
         return first
 
@@ -130,7 +130,7 @@ def _close_all(connections: MutableMapping[asyncio.AbstractEventLoop, HostConnec
             loop.call_soon_threadsafe(connection.close_soon)
 
 
-async def _followed_by(first: Any, items: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
+async def _prepended(first: Any, items: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
     async with aclosing(items):
         yield first
         async for item in items:

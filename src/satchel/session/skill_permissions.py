@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 _SCRIPTS = "run_skill_script"
 _MOST_SHOWN = 300
 _HINT = (
-    "A condition in parentheses allows a call with one text argument: one command of plain words, "
-    "or for domain: an address. Leave out optional arguments; if the tool needs several texts, "
-    "tell the user that the skill must allow it without a condition. "
+    "For a condition in parentheses, pass one text argument only: one plain command, or an address "
+    "for domain:. If the tool needs more texts, tell the user to allow it without a condition. "
 )
 
 

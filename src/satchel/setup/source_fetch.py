@@ -40,13 +40,13 @@ class FetchedSource:
     notes: tuple[str, ...] = ()
     """What was left out."""
 
-    def named(self, problem: SatchelError) -> SatchelError:
+    def with_source_path(self, problem: SatchelError) -> SatchelError:
         """Return an error whose path is that in the source, not that of the copy."""
         is_copy = self.address.kind != "folder"
-        return _renamed(problem, f"{self.folder}{os.sep}", "") if is_copy else problem
+        return _with_path_replaced(problem, f"{self.folder}{os.sep}", "") if is_copy else problem
 
     @property
-    def top(self) -> str:
+    def content_folder(self) -> str:
         """Return the folder to look in: archives often have one folder around everything."""
         if self.address.kind != "archive":
             return self.folder
@@ -83,7 +83,7 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
             signers = signers_of(archive, sha256)
             extract_archive(archive, folder, most_files=MOST_FILES, most_bytes=MOST_BYTES)
         except SatchelError as problem:
-            raise _renamed(problem, archive, address.location) from None
+            raise _with_path_replaced(problem, archive, address.location) from None
         version = f"sha256:{sha256}"
         yield FetchedSource(address=address, folder=folder, version=version, signers=signers)
 
@@ -108,8 +108,8 @@ def _copy(location: str, archive: str) -> None:
             raise SatchelError(f"cannot be read: {problem.strerror}", where=path) from None
 
 
-def _renamed(problem: SatchelError, path: str, shown: str) -> SatchelError:
-    """Return an error that names what the user gave instead of a copy of it."""
+def _with_path_replaced(problem: SatchelError, path: str, shown: str) -> SatchelError:
+    """Return an error that names the path of the user's source instead of its copy."""
     parts = (problem.message, problem.where, problem.fix)
     message, where, fix = (part.replace(path, shown) for part in parts)
     return SatchelError(message, where=where, fix=fix)

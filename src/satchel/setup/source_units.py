@@ -17,10 +17,10 @@ from satchel.sources.search_roots import RootKind, search_root, skills_of_plugin
 from satchel.sources.skill_findings import SkillFinding
 from satchel.sources.skill_scan import scan_skills
 
-_NOT_LISTED = frozenset(
+_ENTRY_FAULTS = frozenset(
     {"marketplace-invalid", "marketplace-entry-invalid", "source-link-outside", "source-missing"}
 )
-"""What is wrong with entries of a marketplace."""
+"""Codes of the diagnostics for entries of a marketplace that cannot be added."""
 UnitKind = Literal["skill", "plugin"]
 
 
@@ -72,7 +72,7 @@ def find_units(folder: str) -> SourceUnits:
     # A marketplace says which plugins it has.
     plugins = [*map(_plugin, _plugins(folder, {"", "plugins"} if market else scan.walked))]
     inside = [real_path(plugin.folder) for plugin in plugins]
-    alone = [
+    skills_outside_plugins = [
         finding
         for finding in scan.findings.values()
         if not any(is_inside(real_path(finding.path), path) for path in inside)
@@ -80,9 +80,11 @@ def find_units(folder: str) -> SourceUnits:
     owners = {
         skill.name: plugin.name for plugin in plugins for skill in plugin.skills if not plugin.fault
     }
-    skills = _by_name(alone)
+    skills = _by_name(skills_outside_plugins)
     left_out = (
-        [item.message for item in market.diagnostics if item.code in _NOT_LISTED] if market else []
+        [item.message for item in market.diagnostics if item.code in _ENTRY_FAULTS]
+        if market
+        else []
     )
     for name, (first, *others) in skills.items():
         owner = f"plugin {owners[name]!r}" if name in owners else first.key

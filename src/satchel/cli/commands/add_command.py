@@ -75,7 +75,7 @@ class _Adder:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
             require_signer(self.signer, source.signers, address.text)
             with self.terminal.working(f"reading {address.name}"):
-                contents = find_units(source.top)
+                contents = find_units(source.content_folder)
             for text in contents.left_out:
                 if not only or any(name in text for name in only):
                     self._say_left_out(text)
@@ -135,7 +135,7 @@ class _Adder:
             try:
                 place_unit(unit, source, self.folder, self.terminal)
             except SatchelError as problem:
-                problem = source.named(problem)
+                problem = source.with_source_path(problem)
                 if len(units) == 1:
                     raise problem from None
                 failures += 1

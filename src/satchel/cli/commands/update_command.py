@@ -60,7 +60,7 @@ class _Updater:
         code = 0
         try:
             with fetched(read_address(text), progress) as source:
-                units = find_units(source.top).units
+                units = find_units(source.content_folder).units
                 for record in records:
                     code = max(code, self._update(record, source, units))
         except SatchelError as problem:
@@ -95,7 +95,7 @@ class _Updater:
             self.terminal.say(refusal.format_message())
             return NOT_AGREED
         except SatchelError as problem:
-            return self._failed(source.named(problem))
+            return self._failed(source.with_source_path(problem))
         return 0
 
     def _failed(self, problem: SatchelError) -> int:
