@@ -150,6 +150,26 @@ def test_what_another_process_put_there_meanwhile_stays(source, home):
     assert (names(home), names(home / "demo")) == (["demo"], ["theirs"])
 
 
+def test_the_old_content_is_kept_if_another_process_takes_the_place(source, home, monkeypatch):
+    (home / "demo").mkdir(parents=True)
+    (home / "demo/old").touch()
+    staged = staged_copy(str(source), str(home / "demo"))
+    real = os.rename
+
+    def rename(here, there):
+        if here == staged:
+            (home / "demo").mkdir()
+            (home / "demo/theirs").touch()
+        real(here, there)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(SatchelError, match="cannot change"), placed(staged, str(home / "demo")):
+        pytest.fail("it took the place")
+    backup, target = names(home)
+    assert backup.startswith(".demo.old-")
+    assert (names(home / backup), names(home / target)) == (["old"], ["theirs"])
+
+
 @pytest.mark.parametrize("at", [1, 2])
 def test_who_is_interrupted_while_it_takes_the_place_gets_the_old_one_back(
     source, home, monkeypatch, at

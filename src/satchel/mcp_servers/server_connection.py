@@ -278,8 +278,11 @@ async def connect(
         if isinstance(server, WorkerServer):
             return  # a plugin's process may send results of any size
         truncate_blocks(result)
-        with suppress(RuntimeError):  # no version is negotiated yet
-            mark_invalid_tools(result, client.protocol_version, limits.mcp_tools)
+        try:
+            version = client.protocol_version
+        except RuntimeError:  # not negotiated yet
+            return
+        mark_invalid_tools(result, version, limits.mcp_tools)
 
     def on_end() -> None:
         connection.has_ended = True
@@ -338,7 +341,7 @@ def _addresses(folders: Iterable[str]) -> tuple[str, ...]:
 async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
     """Subscribe to changes: a server of the newer protocol notifies subscribers only."""
     from mcp import MCPError
-    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.client.subscriptions import ListenNotSupportedError
 
     able = client.server_capabilities
     wants: dict[str, Any] = {
@@ -347,5 +350,5 @@ async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
         for capability in [getattr(able, name)]
     }
     if any(wants.values()):
-        with suppress(ListenNotSupportedError, MCPError, SubscriptionLost):
+        with suppress(ListenNotSupportedError, MCPError):
             await keep_listening(client, on_change, **wants)
