@@ -150,11 +150,9 @@ def test_what_another_process_put_there_meanwhile_stays(source, home):
     assert (names(home), names(home / "demo")) == (["demo"], ["theirs"])
 
 
-def test_the_old_version_stays_if_another_process_takes_the_place_between(
-    source, home, monkeypatch
-):
+def test_the_old_content_is_kept_if_another_process_takes_the_place(source, home, monkeypatch):
     (home / "demo").mkdir(parents=True)
-    (home / "demo/old.txt").touch()
+    (home / "demo/old").touch()
     staged = staged_copy(str(source), str(home / "demo"))
     real = os.rename
 
@@ -165,10 +163,11 @@ def test_the_old_version_stays_if_another_process_takes_the_place_between(
         real(here, there)
 
     monkeypatch.setattr(os, "rename", rename)
-    with pytest.raises(SatchelError), placed(staged, str(home / "demo")):
+    with pytest.raises(SatchelError, match="cannot change"), placed(staged, str(home / "demo")):
         pytest.fail("it took the place")
-    assert names(home / "demo") == ["theirs"]
-    assert len([*home.rglob("old.txt")]) == 1
+    backup, target = names(home)
+    assert backup.startswith(".demo.old-")
+    assert (names(home / backup), names(home / target)) == (["old"], ["theirs"])
 
 
 @pytest.mark.parametrize("at", [1, 2])

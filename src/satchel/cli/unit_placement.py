@@ -10,7 +10,7 @@ from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
 from satchel.errors import SatchelError
 from satchel.setup.artefact_signatures import recorded, time_of
-from satchel.setup.folder_placement import placed, staged_copy
+from satchel.setup.folder_placement import replace_folder, staged_copy
 from satchel.setup.install_lock import exclusive_change
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_records import AddedFolder, SourceRecord
@@ -37,8 +37,8 @@ def place_unit(
         print_installed(terminal.console, installer.install_folder(unit.plugin), as_json=False)
     else:
         verb = "updated" if os.path.lexists(target) else "added"
-        with exclusive_change(target, terminal.say), placed(_staged(unit, target), target):
-            pass
+        with exclusive_change(target, terminal.say):
+            replace_folder(_staged(unit, target), target)
         shown = f"{folder.shown}/{unit.kind}s/{unit.name}"
         terminal.console.out(one_line(f"{verb} {unit.kind} {unit.name} ({shown})"))
     folder.keep(

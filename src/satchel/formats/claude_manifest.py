@@ -46,7 +46,7 @@ class ClaudeManifest:
     ignored: tuple[str, ...]
     """Fields and packed servers that Claude uses and Satchel does not."""
     contexts: tuple[str, ...]
-    """The files with the context that an extension of Gemini CLI names, relative to it."""
+    """Context files of a Gemini extension, relative to its folder."""
     lines: Mapping[str, int | None] = field(default_factory=dict, compare=False, repr=False)
 
 

@@ -113,8 +113,8 @@ def _author(top: JsonFields) -> str:
         if key not in _AUTHOR:
             message = f"{quoted(key)} is not a field of an author"
             author.report("plugin-field-type", key, message, f"Use only {', '.join(_AUTHOR)}.")
-    name, *_ = [author.text(key) for key in _AUTHOR]
-    return name
+    texts = {key: author.text(key) for key in _AUTHOR}
+    return texts["name"]
 
 
 def _extensions(top: JsonFields) -> dict[str, tuple[str, ...]]:

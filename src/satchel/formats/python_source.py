@@ -87,7 +87,13 @@ def arguments_of(function: Function) -> list[tuple[ast.arg, bool]]:
 
 def texts_in(node: ast.expr) -> list[str]:
     """Return one text, those in a list, or the keys of a dict, as far as they are constants."""
-    # Only some kinds of nodes have these fields.
-    parts: list[Any] = getattr(node, "elts", None) or getattr(node, "keys", [node])
+    parts: list[Any]
+    match node:
+        case ast.List() | ast.Tuple() | ast.Set():
+            parts = node.elts
+        case ast.Dict():
+            parts = node.keys
+        case _:
+            parts = [node]
     values = (part.value for part in parts if isinstance(part, ast.Constant))
     return [value for value in values if isinstance(value, str)]

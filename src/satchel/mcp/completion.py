@@ -16,7 +16,7 @@ from satchel.mcp.skill_resources import TEMPLATE
 from satchel.mcp.tool_client import ToolClient
 from satchel.mcp.view_cache import ClientView
 from satchel.mcp_servers.client_callbacks import Caller
-from satchel.mcp_servers.server_offers import RemoteOffer
+from satchel.mcp_servers.server_offers import RemoteOffer, no_suggestions
 from satchel.settings import Limits
 from satchel.text import has_hidden
 from satchel.tools.callables import in_thread
@@ -84,7 +84,7 @@ async def _server_values(
         async with asyncio.timeout(_PATIENCE):
             caller = Caller(client, asyncio.get_running_loop())
             return await offer.suggest(argument, typed, others, caller)
-    return {"completion": {"values": [], "hasMore": False}}
+    return no_suggestions()
 
 
 async def _plugin_values(

@@ -49,7 +49,7 @@ _log = logging.getLogger("satchel.mcp_servers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCallbacks:
-    """Who can answer the questions of servers; or, with a `server`, of that one."""
+    """The functions that answer questions of servers; `server` is the one that asks."""
 
     server: str = ""
     """Its name."""

@@ -25,13 +25,13 @@ class ConnectionPlan:
         self.transport: RemoteServer = server
         """How it is reached: over HTTP, or over SSE after it refused that."""
         self._refusal = ""
-        """What it said to the newer transport, while the older one is tried."""
+        """The error of HTTP while SSE is tried."""
         self._late_starts = 0
         self._seconds, self._setting = _first_limit(server, limits, options.startup_timeout)
 
     @property
     def late_start(self) -> SlowStartError:
-        """The error for a start that takes too long: twice as long after each late start."""
+        """The error if the next start takes too long; its limit doubles after each late start."""
         seconds = self._seconds
         if not isinstance(self._server, WorkerServer):
             longest = max(seconds, _LONGEST_START)

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -77,11 +77,11 @@ _ENDPOINTS: Final = (
 _ERROR_CODE = re.compile(r'"error"\s*:\s*"([A-Za-z0-9_.-]{1,60})"')
 
 
-Refused = Callable[..., None]
-"""Called with why a server does not accept a request without another login.
+class Refused(Protocol):
+    """Is called when a server does not accept a request without another login."""
 
-By keyword it gets the missing `scope`, if that is the reason, and a `fix` that is no new login.
-"""
+    def __call__(self, why: str, *, scope: str = "", fix: str = "") -> None:
+        """Report why, the missing `scope` if that is the reason, and a `fix` without a login."""
 
 
 def _has_no_traceback(record: logging.LogRecord) -> bool:
@@ -123,7 +123,7 @@ class _LoginFlow(OAuthClientProvider):
                     _require_safe_request(outgoing)
                 response = yield outgoing
                 if outgoing is request:
-                    response = self._received(response)
+                    response = self._replace_first_response(response)
                 else:
                     await _require_valid_metadata(response)
                 outgoing = await flow.asend(response)
@@ -135,8 +135,8 @@ class _LoginFlow(OAuthClientProvider):
         finally:
             await flow.aclose()
 
-    def _received(self, response: httpx2.Response) -> httpx2.Response:
-        """Return the response to the request itself, or another one in its place."""
+    def _replace_first_response(self, response: httpx2.Response) -> httpx2.Response:
+        """Hook: may replace the response to the original request."""
         return response
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -440,8 +440,9 @@ class BrowserLoginAuth(_LoginFlow):
         )
         self._has_begun = False
 
-    def _received(self, response: httpx2.Response) -> httpx2.Response:
-        is_first, self._has_begun = not self._has_begun, True
+    def _replace_first_response(self, response: httpx2.Response) -> httpx2.Response:
+        is_first = not self._has_begun
+        self._has_begun = True
         if is_first and response.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
             # Some servers ask for a login only when a tool is called.
             return httpx2.Response(_UNAUTHORIZED, request=response.request)

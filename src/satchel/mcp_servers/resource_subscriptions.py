@@ -85,7 +85,6 @@ class ResourceSubscriptions:
 
     async def _subscribe(self, uri: str) -> None:
         from mcp import MCPError
-        from mcp.client.subscriptions import SubscriptionLost
 
         unable = ToolError(f"the server {self._server!r} does not report changes of {uri}")
         if self._stateless:
@@ -100,7 +99,7 @@ class ResourceSubscriptions:
             return
         try:
             await tasks.start(self._follow, client, uri)
-        except (MCPError, SubscriptionLost):
+        except MCPError:
             raise unable from None
 
     async def _follow(self, client: "Client", uri: str, *, task_status: "TaskStatus[None]") -> None:
@@ -162,7 +161,7 @@ async def keep_listening(client: "Client", on_notice: Callable[[], None], **want
                 on_notice()
                 async for _ in notices:
                     on_notice()
-        except SubscriptionLost:  # also before the server has acknowledged it
+        except SubscriptionLost:  # also before the server acknowledged it
             pass
         except MCPError:
             if not has_begun:

@@ -280,7 +280,7 @@ async def connect(
         truncate_blocks(result)
         try:
             version = client.protocol_version
-        except RuntimeError:  # none is negotiated yet
+        except RuntimeError:  # not negotiated yet
             return
         mark_invalid_tools(result, version, limits.mcp_tools)
 

@@ -92,7 +92,7 @@ class OfferedResource:
 
 
 async def list_offers(client: "Client", limits: Limits) -> ServerSnapshot:
-    """Return the prompts and resources of a server, alone; none of a list that it does not return.
+    """Return the prompts and resources of a server. A list that it does not return is empty.
 
     Raises an error if the connection is broken.
     """
@@ -281,7 +281,7 @@ class RemoteOffer:
     ) -> dict[str, Any]:
         """Return what the server suggests for an argument, as an MCP result. Raises `ToolError`."""
         if not self.completes:
-            return {"completion": {"values": [], "hasMore": False}}
+            return no_suggestions()
         reference = (
             {"type": "ref/prompt", "name": self.offered.name}
             if isinstance(self.offered, OfferedPrompt)
@@ -299,6 +299,11 @@ class RemoteOffer:
 
         further = fields_beside(Result, response, used=("resultType",))
         return {**forwarded_fields(further), "completion": _suggestions(response)}
+
+
+def no_suggestions() -> dict[str, Any]:
+    """Return the MCP result of a completion without suggestions."""
+    return {"completion": {"values": [], "hasMore": False}}
 
 
 def _suggestions(response: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,10 +54,7 @@ _log = logging.getLogger("satchel.mcp_servers")
 _LIST_INTERVAL = 60.0
 """Seconds after which the tools of a network server are listed again in any case."""
 
-AFTER_FORK = (
-    "cannot be reached: this process was forked after it was connected; "
-    "make a Satchel in each process"
-)
+AFTER_FORK = "cannot be reached from a forked process; make a Satchel in each process"
 CLOSED = "cannot be reached any more: it was disconnected"
 _UNAVAILABLE = "is restarting; try again later, or continue without it"
 
@@ -130,7 +127,7 @@ class ServerSupervisor:
         self._connection_left = asyncio.Event()
         """Set when the connection has ended, or another one replaces it."""
         self._must_reconnect_at_once = False
-        """Whether a call waits for the next connection."""
+        """Whether to skip the pause before the next connection: a call waits for it."""
         self._must_list = asyncio.Event()
         """Set if its tools may have changed, or the connection may have ended."""
         self.settled = threading.Event()
@@ -216,7 +213,7 @@ class ServerSupervisor:
             await asyncio.sleep(backoff.next())
 
     async def _hold_connection(self) -> None:
-        """Keep one connection, until it has ended or another one has to replace it."""
+        """Open a connection. Return when it has ended, or when another one must replace it."""
         self._connection_left = left = asyncio.Event()
         # A task of its own: its calls may run longer than the next connection takes to open.
         task = self._connections.start(self._run_connection())
@@ -243,7 +240,7 @@ class ServerSupervisor:
                     # Only now: its tools may differ from those that were approved.
                     self._connection = connection
                     self._publish(snapshot)
-                    if await self._until_stale() and not connection.is_over:
+                    if await self._until_list_is_due() and not connection.is_over:
                         await asyncio.sleep(self._list_backoff.next())
             except BaseException as problem:
                 error = first_error(problem, Exception)
@@ -262,7 +259,7 @@ class ServerSupervisor:
                 self._revoke(GONE)
 
     def _replace(self, connection: ServerConnection, *, is_needed: bool = False) -> None:
-        """Let another connection take the new calls; all calls wait for it."""
+        """Use another connection for new calls, which wait until it is open."""
         if connection.is_replaced or self._phase is Phase.ENDED:
             return
         connection.is_replaced, self._must_reconnect_at_once = True, is_needed
@@ -280,7 +277,7 @@ class ServerSupervisor:
             async with self._connected(on_late=self._on_slow_start) as connection:
                 self._opened(connection)
                 self._publish(await self._listed(connection))
-            if await self._until_stale():
+            if await self._until_list_is_due():
                 await asyncio.sleep(self._list_backoff.next())
 
     def _connected(self, **options: Any) -> AbstractAsyncContextManager[ServerConnection]:
@@ -330,7 +327,7 @@ class ServerSupervisor:
         if has_changed:
             self._on_change()
 
-    async def _until_stale(self) -> bool:
+    async def _until_list_is_due(self) -> bool:
         """Wait for a reason to list the tools again. Return whether they may have changed."""
         began = monotonic()
         try:

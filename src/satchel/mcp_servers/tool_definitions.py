@@ -121,7 +121,7 @@ class ServerSnapshot:
 
 
 def joined(tools: ServerSnapshot, skills: ServerSnapshot, offers: ServerSnapshot) -> ServerSnapshot:
-    """Join what was listed apart; the shorter `ttl` wins."""
+    """Merge the three lists into one snapshot; the shorter `ttl` wins."""
     times = [time for time in (tools.ttl, skills.ttl) if time is not None]
     return replace(
         tools,

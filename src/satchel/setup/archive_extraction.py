@@ -12,7 +12,7 @@ from typing import IO, Any
 from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside, is_utf8, reason_of
 from satchel.settings import MIB
-from satchel.setup.folder_placement import hidden_beside, placed, removed
+from satchel.setup.folder_placement import hidden_beside, removed, replace_folder
 from satchel.setup.source_addresses import ARCHIVE_ENDING
 from satchel.text import one_line, shorten
 
@@ -44,8 +44,7 @@ def extract_archive(
             extract = _unzip if file.read(4) in _ZIP_STARTS else _untar
             file.seek(0)
             extract(file, ExtractedMembers(staged, most_files, most_bytes))
-        with placed(staged, target):
-            pass
+        replace_folder(staged, target)
     except SatchelError as problem:
         raise SatchelError(problem.message, where=archive, fix=problem.fix) from None
     except Exception as problem:

@@ -39,7 +39,9 @@ def placed(staged: str, target: str) -> Iterator[None]:
         yield
     except BaseException:
         was_placed = not os.path.lexists(staged)
-        _restore(backup, target, identity)
+        # This error counts; `repair_placement` repairs what cannot be restored now.
+        with suppress(SatchelError, OSError):
+            _restore(backup, target, identity)
         with suppress(SatchelError):
             # If it never took the place, the backup may be the only copy of the old version.
             removed(backup if was_placed else staged)
@@ -48,18 +50,20 @@ def placed(staged: str, target: str) -> Iterator[None]:
         removed(backup)
 
 
+def replace_folder(staged: str, target: str) -> None:
+    """Replace `target` with `staged`, or leave it as it is and raise `SatchelError`."""
+    with placed(staged, target):
+        pass
+
+
 def _restore(backup: str, target: str, placed_identity: tuple[int, int] | None) -> None:
     discarded = hidden_beside(target, _GONE)
-    try:
-        # Another process may have replaced the target: then leave it alone.
-        if placed_identity and _identity(target) == placed_identity:
-            os.rename(target, discarded)
-        if os.path.lexists(backup) and not os.path.lexists(target):
-            os.rename(backup, target)
-    except OSError as problem:
-        raise _cannot_change(target, problem) from None
-    with suppress(SatchelError):
-        removed(discarded)
+    # Another process may have replaced the target: then leave it and the backup alone.
+    if placed_identity and _identity(target) == placed_identity:
+        os.rename(target, discarded)
+    if os.path.lexists(backup) and not os.path.lexists(target):
+        os.rename(backup, target)
+    removed(discarded)
 
 
 def repair_placement(target: str) -> list[str]:

@@ -56,7 +56,7 @@ class SetupContext:
     person: Person = field(repr=False)
     fields: tuple[ConfigField, ...] = ()
     """The configuration fields that the plugin declares."""
-    secret_answers: list[str] = field(default_factory=list, repr=False)
+    _secret_answers: list[str] = field(default_factory=list, repr=False)
     """The answers to secret questions; no message shows them."""
 
     @property
@@ -95,7 +95,7 @@ class SetupContext:
         hint = f" [{default}]" if default and not secret else ""
         while True:
             answer = self.person.answer(f"{question}{options}{hint}", secret=secret)
-            self.secret_answers.extend([answer] if secret else [])
+            self._secret_answers.extend([answer] if secret else [])
             if not answer and default is not None:
                 return default
             if answer and (not choices or answer in choices):

@@ -66,7 +66,7 @@ class SetupHook:
             raise SatchelError("was interrupted", where=self.path) from None
         except BaseException as problem:
             error = problem if isinstance(problem, PluginCodeError) else describe_error(problem)
-            secrets = {**_secrets(plugin, fields), "answers": ctx.secret_answers}
+            secrets = {**_secrets(plugin, fields), "answers": ctx._secret_answers}  # noqa: SLF001 - not for plugins
             raise self._without_secrets(error, secrets) from problem
 
     def _without_secrets(self, error: PluginCodeError, secrets: Mapping[str, Any]) -> SatchelError:

@@ -47,7 +47,7 @@ class _SignerReader:
         ]
         if len(identities) != 1:
             raise ValueError("the certificate does not name one signer")
-        # A certificate is made for one signature, and valid for some minutes.
+        # A certificate lasts minutes, so its start is about the time of the signature.
         signed = cert.not_valid_before_utc.isoformat()
         self.signers.append(Signer(identities[0], _issuer(cert), signed))
 
