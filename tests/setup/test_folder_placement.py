@@ -157,7 +157,7 @@ def test_the_old_content_is_kept_if_another_process_takes_the_place(source, home
     real = os.rename
 
     def rename(here, there):
-        if here == staged:
+        if (here, there) == (staged, str(home / "demo")):
             (home / "demo").mkdir()
             (home / "demo/theirs").touch()
         real(here, there)
