@@ -13,7 +13,7 @@ CASTS = {
     "cast-watch": ("tutorial.md", "Watch it change", "Edits while satchel watch runs"),
     "cast-plugin": ("tutorial.md", "A first plugin", "A first plugin, and a call"),
     "cast-lock": ("how-to/lock-for-production.md", "A session", "Adding a skill, and locking it"),
-    "cast-trust": ("how-to/trust-a-project.md", "See what it asks for", "Trusting a clone"),
+    "cast-trust": ("how-to/trust-a-project.md", "See what a project contains", "Trusting a clone"),
 }
 """Picture -> page, heading of the part that it shows, and title."""
 COLUMNS, LINE, PAUSE = 100, 19, 0.5
