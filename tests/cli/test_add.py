@@ -245,7 +245,7 @@ def test_an_update_to_an_older_signature_is_said_and_yes_does_not_agree_to_it(ru
     archive("Do.", signed(2))
     result = run("update", "--yes")
     assert result.exit_code == 3
-    assert f"is older: {signed(2).signed}" in result.stderr
+    assert f"was signed at {signed(2).signed}, before the one" in result.stderr
     assert "Do it." in (home / ".satchel/skills/greet/SKILL.md").read_text()
 
 

@@ -329,7 +329,7 @@ def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
     assert not settings(folder / "sub", text).problem
     (folder / "package.json").write_text("{}")
     problem = settings(folder / "sub", text).problem
-    assert f"may run programs of {folder / 'package.json'}" in problem
+    assert f"may run programs that {folder / 'package.json'} above it chooses" in problem
 
 
 @pytest.mark.parametrize(

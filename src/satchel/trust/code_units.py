@@ -105,7 +105,7 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         return None
     if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
         problem = problem or "a server of it names '..' or a file outside of its folder"
-    if is_local and any(map(runs_inline_code, tables)):
+    if is_local and base != finding.path and any(map(runs_inline_code, tables)):
         problem = problem or "a server of it runs code in its arguments, which may use other files"
     problem = problem or _used_above(tables, finding.path)
     # Last: these are the bytes that are imported.

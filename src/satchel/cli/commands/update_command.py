@@ -123,7 +123,7 @@ def _doubt(record: SourceRecord, signers: tuple[Signer, ...]) -> str:
         return f"was signed by {record.signer}; now it is {now}"
     if signed < record.signed:  # an old archive in the place of the newest
         return (
-            f"the archive was signed at {signed}, before the one that is installed "
-            f"({record.signed}); it may be an old archive"
+            f"comes in an archive that was signed at {signed}, before the one that is here "
+            f"({record.signed}); it may be an old one"
         )
     return ""
