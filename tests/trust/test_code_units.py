@@ -239,7 +239,7 @@ def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, 
     for name in "ab":
         (tmp_path / name).write_text("12")
     unit = settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
-    assert ("more than 1 files" if limit == "number" else "larger than") in unit.problem
+    assert ("more than 1 files" if limit == "number" else "larger than") in unit.problem.text
 
 
 def test_a_file_that_is_named_as_the_settings_are_counts_apart(tmp_path):
@@ -265,7 +265,7 @@ def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
     for outside in ("${CLAUDE_PLUGIN_ROOT}/../../x", "file:///x/%2e%2e/y", f"{tmp_path}/other.js"):
         args[0] = outside
         (bundle / ".mcp.json").write_text(json.dumps(servers))
-        assert "outside of its folder" in plugin(tmp_path).problem
+        assert "outside of its folder" in plugin(tmp_path).problem.text
 
 
 def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
@@ -281,7 +281,7 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     assert plugin(tmp_path).digest != before.digest
     (tmp_path / "lib").mkdir()
     (bundle / "lib").symlink_to("../../lib")
-    assert "leads out" in plugin(tmp_path).problem
+    assert "leads out" in plugin(tmp_path).problem.text
 
 
 def test_a_server_of_a_plugin_that_is_code_in_an_argument_is_a_problem(tmp_path):
@@ -291,7 +291,9 @@ def test_a_server_of_a_plugin_that_is_code_in_an_argument_is_a_problem(tmp_path)
     for code, is_problem in ((". ./.''./.''./evil.sh", True), ("serve.sh", False)):
         server = {"command": "sh", "args": ["-c", code]}
         (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
-        assert ("runs code in its arguments" in plugin(tmp_path).problem) is is_problem
+        problem = plugin(tmp_path).problem
+        assert (problem is not None) is is_problem
+        assert not is_problem or problem.fix == "put the code into a file of the plugin"
 
 
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
@@ -329,7 +331,8 @@ def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
     assert not settings(folder / "sub", text).problem
     (folder / "package.json").write_text("{}")
     problem = settings(folder / "sub", text).problem
-    assert f"may run programs that {folder / 'package.json'} above it chooses" in problem
+    assert f"may run programs that {folder / 'package.json'} chooses" in problem.text
+    assert problem.fix.startswith(f"trust {folder}, or ")
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ class Installer:
             raise SatchelError("exists and is not a plugin; nothing was installed", where=target)
         hook, unit = self._find_hook(plugin), code_of(plugin)
         if unit is not None and unit.problem:
-            message = f"cannot be compared completely: {unit.problem}; nothing was installed"
+            message = f"cannot be compared completely: {unit.problem.text}; nothing was installed"
             raise SatchelError(message, where=shown)
         lines = lines_of_folder(plugin, unit, hook)
         require_consent(lines, self.terminal, agrees=self.agrees)

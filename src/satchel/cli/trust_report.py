@@ -109,7 +109,7 @@ def _finding_line(finding: Any, base: str) -> str:
     place, manifest = os.path.relpath(finding.path, base), finding.manifest
     if manifest is None:
         return f"{place}: cannot be read"
-    return f"{manifest.name} ({place}): {manifest.description}"
+    return f"{manifest.name} ({place}): {manifest.description or '(no description)'}"
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:

@@ -79,10 +79,10 @@ class Grant:
             return make_diagnostic("code-untrusted", Where(path), message, command)
         if unit and unit.problem:
             message = (
-                f"{content} not used: it cannot be compared completely: {unit.problem}; {instead}"
+                f"{content} not used: it cannot be compared completely: "
+                f"{unit.problem.text}; {instead}"
             )
-            fix = "remove the cause, or name it with --plugins or in your own settings"
-            return make_diagnostic("code-held", Where(path), message, fix)
+            return make_diagnostic("code-held", Where(path), message, unit.problem.fix)
         is_known = unit is not None and unit.key in (self.units or {})
         why = "it changed after it was trusted" if is_known else "it is new since you trusted it"
         if unit is None:

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from satchel.configuration.projects import SERVERS_FILE
@@ -70,6 +70,13 @@ class CodeFile:
     """`""` also for a file that is no text, or too long."""
 
 
+class CodeProblem(NamedTuple):
+    """Why code cannot be compared completely, and so is not used."""
+
+    text: str
+    fix: str = "take files out of the folder, or name it with --plugins or in your own satchel.toml"
+
+
 @dataclass(frozen=True, slots=True)
 class CodeUnit:
     """What can run of one plugin, file of settings or skill."""
@@ -78,8 +85,7 @@ class CodeUnit:
     """Its path inside the project, with the name in a marketplace after `#`."""
     files: Mapping[str, CodeFile]
     """Its files by their path inside the unit, and its definitions by what they define."""
-    problem: str = ""
-    """Why it cannot be compared completely, and so is not used; or `""`."""
+    problem: CodeProblem | None = None
 
     @property
     def digest(self) -> str:
@@ -104,9 +110,15 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     if not (finding.sources or finding.servers or files):
         return None
     if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
-        problem = problem or "a server of it names '..' or a file outside of its folder"
+        problem = problem or CodeProblem(
+            "a server of it names '..' or a file outside of its folder",
+            "declare the server in the project's satchel.toml",
+        )
     if is_local and base != finding.path and any(map(runs_inline_code, tables)):
-        problem = problem or "a server of it runs code in its arguments, which may use other files"
+        problem = problem or CodeProblem(
+            "a server of it has code in its arguments, which may use other files",
+            "put the code into a file of the plugin",
+        )
     problem = problem or _used_above(tables, finding.path)
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
@@ -125,12 +137,15 @@ def _leads_out(declared: str, root: str, project: str) -> bool:
     return bool(_PARENT_FOLDER.search(declared)) or outside in declared.replace(inside, "")
 
 
-def _used_above(tables: Iterable[Mapping[str, Any]], folder: str) -> str:
-    """Return the problem of servers that may run a program of a folder above, or `""`."""
+def _used_above(tables: Iterable[Mapping[str, Any]], folder: str) -> CodeProblem | None:
+    """Return the problem of servers that may run a program of a folder above."""
     for table in tables:
         if path := runs_from_above(table, folder):
-            return f"{table['command']} may run programs that {path} above it chooses"
-    return ""
+            return CodeProblem(
+                f"{table['command']} may run programs that {path} chooses",
+                f"trust {os.path.dirname(path)}, or declare the server in your own satchel.toml",
+            )
+    return None
 
 
 def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
@@ -159,7 +174,8 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     if not any(parts.values()):
         return None
     name = os.path.basename(file.path)
-    files, problem = {name: _definition(parts, with_text=with_text)}, ""
+    files = {name: _definition(parts, with_text=with_text)}
+    problem: CodeProblem | None = None
     if any(may_use_project(table, base) for table in file.servers.values()):
         declared = json.dumps(parts["servers"], default=_plain)
         # What a command runs is not known: it starts in the project, and all files may be used.
@@ -198,8 +214,10 @@ def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
     """Return the diagnostic of a unit that cannot be compared completely, so never runs."""
-    message = f"its code cannot be compared completely, and is not used: {unit.problem}"
-    return make_diagnostic("code-held", Where(os.path.join(base, unit.key)), message)
+    assert unit.problem is not None
+    message = f"its code cannot be compared completely, and is not used: {unit.problem.text}"
+    where = Where(os.path.join(base, unit.key))
+    return make_diagnostic("code-held", where, message, unit.problem.fix)
 
 
 def program_digests(unit: CodeUnit, others: Iterable[str]) -> dict[str, str]:
@@ -259,8 +277,8 @@ def _runnable_files(
     only_scripts: bool = False,
     with_text: bool = False,
     with_compiled: bool = False,
-) -> tuple[dict[str, CodeFile], str]:
-    """Return all files of a folder that could run, and why they cannot be compared, or `""`.
+) -> tuple[dict[str, CodeFile], CodeProblem | None]:
+    """Return all files of a folder that could run, and why they cannot be compared.
 
     Skips `.git`, Markdown of skills, and, unless `with_compiled`, files that Python can compile
     again. A file that `declared` names is never skipped. A link is compared by the path that it
@@ -286,11 +304,12 @@ def _runnable_files(
                 if is_text or is_cached or (only_scripts and not is_used):
                     continue
                 if len(files) >= _MOST_PROGRAM_FILES:
-                    return files, f"{folder} has more than {_MOST_PROGRAM_FILES} files"
+                    problem = f"{folder} has more than {_MOST_PROGRAM_FILES} files"
+                    return files, CodeProblem(problem)
                 files[key] = _program(path, root, project, with_text=with_text)
     except (UnreadableFileError, RecursionError) as error:
-        return files, str(error) or f"{folder} is too deep"
-    return files, ""
+        return files, CodeProblem(str(error) or f"{folder} is too deep")
+    return files, None
 
 
 def _fail(error: OSError) -> None:
