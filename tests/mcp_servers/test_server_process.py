@@ -55,7 +55,7 @@ def test_a_server_that_ignores_its_end_does_not_delay_serve_beyond_what_clients_
 
 
 @pytest.mark.parametrize(
-    ("args", "files", "is_apart"),
+    ("args", "files", "is_outside"),
     [
         (("-y", "box", "."), (), True),
         (("-y", "box"), ("package.json",), False),
@@ -63,7 +63,7 @@ def test_a_server_that_ignores_its_end_does_not_delay_serve_beyond_what_clients_
     ],
 )
 async def test_npx_takes_no_program_of_a_folder_above_that_of_its_server(
-    monkeypatch, tmp_path, args, files, is_apart
+    monkeypatch, tmp_path, args, files, is_outside
 ):
     folder, own = tmp_path / "clone/it's", tmp_path / "cache/npx"
     folder.mkdir(parents=True)
@@ -85,8 +85,8 @@ pwd > ../inner
         async with run_process(server, StderrBuffer(), 1_000) as (read, _):
             with suppress(anyio.EndOfStream):
                 await read.receive()
-    outer = own if is_apart else folder
-    options = [f"--script-shell={own}/sh"] if is_apart else []
+    outer = own if is_outside else folder
+    options = [f"--script-shell={own}/sh"] if is_outside else []
     assert (outer.parent / "outer").read_text() == f"{outer}\n"
     assert (outer.parent / "args").read_text().split() == [*options, *args]
     assert (folder.parent / "inner").read_text() == f"{folder}\n"

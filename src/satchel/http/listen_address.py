@@ -3,6 +3,7 @@
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from satchel.formats.mcp_json import is_loopback
 from satchel.lazy_dataclass import dataclass
 
 HTTP_PORT = 80
@@ -28,9 +29,7 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        return self.host == "localhost" or (
-            is_number(self.host) and ip_address(self.host).is_loopback
-        )
+        return is_loopback(self.host)
 
     @property
     def is_every(self) -> bool:

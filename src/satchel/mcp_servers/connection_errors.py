@@ -1,7 +1,7 @@
 """Explain why a server cannot be reached."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError, install_hint
@@ -31,12 +31,18 @@ class SessionExpiredError(ToolError):
     """A server does not know the session of a request any more, so it did nothing."""
 
 
-class SlowStartError(SatchelError):
-    """A server did not answer in the `seconds` that it may take to start, by a setting."""
+class StartLimit(NamedTuple):
+    """How long a server may take to start or to be reached, and the setting of that."""
 
-    def __init__(self, seconds: float, setting: str) -> None:
-        super().__init__(f"did not respond within {seconds:g} s ({setting})")
-        self.seconds = seconds
+    seconds: float
+    setting: str
+
+
+class SlowStartError(SatchelError):
+    """A server did not answer in the time that it may take to start."""
+
+    def __init__(self, limit: StartLimit) -> None:
+        super().__init__(f"did not respond within {limit.seconds:g} s ({limit.setting})")
 
 
 GONE = "disconnected"

@@ -1,6 +1,6 @@
 """Choose how the next connection to a server is made, by what happened to the earlier ones."""
 
-from satchel.mcp_servers.connection_errors import SlowStartError, is_refused, reason
+from satchel.mcp_servers.connection_errors import SlowStartError, StartLimit, is_refused, reason
 from satchel.mcp_servers.server_addresses import (
     HttpServer,
     RemoteServer,
@@ -30,13 +30,13 @@ class ConnectionPlan:
         self._seconds, self._setting = _first_limit(server, limits, options.startup_timeout)
 
     @property
-    def late_start(self) -> SlowStartError:
-        """The error if the next start takes too long; its limit doubles after each late start."""
+    def start_limit(self) -> StartLimit:
+        """The time limit of the next start; it doubles after each start that took too long."""
         seconds = self._seconds
         if not isinstance(self._server, WorkerServer):
             longest = max(seconds, _LONGEST_START)
             seconds = min(seconds * 2.0 ** min(self._late_starts, 30), longest)
-        return SlowStartError(seconds, self._setting)
+        return StartLimit(seconds, self._setting)
 
     def allow_longer_start(self) -> None:
         """Allow more time for the next start."""

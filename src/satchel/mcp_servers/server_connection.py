@@ -26,6 +26,7 @@ from satchel.mcp_servers.connection_errors import (
     CannotAskError,
     SessionExpiredError,
     SlowStartError,
+    StartLimit,
     is_connection_closed,
     is_expired,
     is_unreadable,
@@ -238,7 +239,7 @@ async def connect(
     on_change: Callable[[], None] = lambda: None,
     on_late: Callable[[SlowStartError], None] = lambda _: None,
     stderr: StderrBuffer | None = None,
-    late_start: SlowStartError | None = None,
+    start_limit: StartLimit | None = None,
     auth: Any = None,
     callbacks: ClientCallbacks | None = None,
     roots: tuple[str, ...] = (),
@@ -247,12 +248,12 @@ async def connect(
     """Connect to a server until the block ends.
 
     `on_change` is called when its tools or skills may have changed, or when it has ended, and
-    `on_late` when connecting takes longer than `late_start` allows. That error is raised, too, but
+    `on_late` when connecting takes longer than `start_limit`. That error is raised, too, but
     only after closing, which may take long. `auth` authorizes requests to a server on the network.
     `callbacks` answer what it asks, and `roots` are folders that it may ask for. `subscriptions`
     are the resources that it reports changes of. Also raises any error of the transport.
     """
-    late_start = late_start or SlowStartError(limits.mcp_connect, "limit mcp_connect")
+    limit = start_limit or StartLimit(limits.mcp_connect, "limit mcp_connect")
     import anyio
     from mcp import Client
     from mcp_types import (
@@ -309,12 +310,13 @@ async def connect(
     connection = ServerConnection(
         client, name, server, limits, callbacks=answering, callers=callers
     )
-    timer = asyncio.get_running_loop().call_later(late_start.seconds, on_late, late_start)
-    outcome: BaseException | None = late_start
+    late = SlowStartError(limit)
+    timer = asyncio.get_running_loop().call_later(limit.seconds, on_late, late)
+    outcome: BaseException | None = late
     # The scope surrounds everything: it must not end before what it contains.
     with (
         ExitStack() as ends,
-        anyio.CancelScope(deadline=anyio.current_time() + late_start.seconds) as scope,
+        anyio.CancelScope(deadline=anyio.current_time() + limit.seconds) as scope,
     ):
         ends.callback(timer.cancel)
         async with client, anyio.create_task_group() as listening:

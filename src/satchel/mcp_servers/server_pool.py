@@ -78,7 +78,7 @@ class ServerHandle:
     @property
     def start_seconds(self) -> float:
         """Return how long the server may take to start or to be reached."""
-        return self._supervisor.plan.late_start.seconds
+        return self._supervisor.plan.start_limit.seconds
 
     def wait(self, seconds: float) -> bool:
         """Wait until the first connection succeeds or fails. Return `False` after `seconds`."""

@@ -34,7 +34,7 @@ _PATIENCE = 1.5
 Clients give `satchel serve`, which ends its servers, two seconds.
 """
 
-_FOLDER = "SATCHEL_SERVER_FOLDER"
+_FOLDER_VARIABLE = "SATCHEL_SERVER_FOLDER"
 """The variable with the folder of a server that `npx` starts."""
 
 _POLL_INTERVAL = 0.1
@@ -102,7 +102,7 @@ async def run_process(
         own, greeting, patience = {}, server.greeting, server.patience
     if server.check is not None and (problem := await in_thread(server.check)) is not None:
         raise HeldProgramError(problem)
-    started = _apart(server)
+    started = _outside_project(server)
     async with _stderr_file(stderr) as errors:
         process = await anyio.open_process(
             [started.command, *started.args],
@@ -128,7 +128,7 @@ async def run_process(
                 await _end(process, patience)
 
 
-def _apart(server: StdioServer) -> StdioServer:
+def _outside_project(server: StdioServer) -> StdioServer:
     """Return how to start an `npx` that fetches its package: not in the folder of the server.
 
     In `node_modules/.bin` there and in all folders above, npx looks for the package and for each
@@ -138,19 +138,21 @@ def _apart(server: StdioServer) -> StdioServer:
     folder = os.path.abspath(server.cwd or os.curdir)
     if server.command != "npx" or not fetches_only(server.command, server.args, folder):
         return server
-    make_folder(own := cache_path("npx"))
+    make_folder(npx_folder := cache_path("npx"))
     if os.name == "nt":  # without `sh`
-        return replace(server, args=(f"--prefix={own}", *server.args))
-    shell = os.path.join(own, "sh")
+        return replace(server, args=(f"--prefix={npx_folder}", *server.args))
+    shell = os.path.join(npx_folder, "sh")
     if not os.access(shell, os.X_OK):
-        write_atomic(os.path.join(own, "package.json"), b"{}")  # npx looks no further up
-        write_atomic(shell, f'#!/bin/sh\ncd "${_FOLDER}" && exec sh "$@"\n'.encode(), private=True)
+        write_atomic(os.path.join(npx_folder, "package.json"), b"{}")  # npx looks no further up
+        write_atomic(
+            shell, f'#!/bin/sh\ncd "${_FOLDER_VARIABLE}" && exec sh "$@"\n'.encode(), private=True
+        )
         os.chmod(shell, 0o700)
     return replace(
         server,
         args=(f"--script-shell={shell}", *server.args),
-        env={**(server.env or {}), _FOLDER: folder},
-        cwd=own,
+        env={**(server.env or {}), _FOLDER_VARIABLE: folder},
+        cwd=npx_folder,
     )
 
 

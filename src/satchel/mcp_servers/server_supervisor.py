@@ -288,7 +288,7 @@ class ServerSupervisor:
             self._limits,
             mode=self.plan.mode,
             stderr=self._stderr,
-            late_start=self.plan.late_start,
+            start_limit=self.plan.start_limit,
             auth=self._login.auth if self._login is not None else None,
             callbacks=self._callbacks,
             roots=self._options.roots,

@@ -107,8 +107,8 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
     command, args = str(table.get("command")), table.get("args") or []
     args = list(map(str, args)) if isinstance(args, list | tuple) else []
     words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
-    is_apart = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
-    names = () if is_apart or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
+    is_fetched = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
+    names = () if is_fetched or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
     if {"uv", "run"}.issubset(words) and {"tool", "--no-project"}.isdisjoint(words):
         names = (*names, *_UV_FILES)
     home = Path(real_path(os.path.expanduser("~")))
