@@ -243,7 +243,8 @@ def test_code_that_changes_while_it_runs_is_held_and_the_last_trusted_version_se
         held = [it for it in app.catalog.diagnostics if it.code == "code-held"]
         messages = {it.where.path: it.message for it in held}
         assert messages[str(clone.folder / "plugins/bait")].endswith(
-            "it changed after it was trusted; the last trusted version of its code is still used"
+            "tools.py changed after it was trusted; "
+            "the last trusted version of its code is still used"
         )
         assert (
             "it is new since you trusted it; only" in messages[str(clone.folder / "plugins/more")]
@@ -385,7 +386,7 @@ def test_the_other_settings_are_used_while_only_files_of_a_server_changed(clone)
     with opened(clone) as app:
         assert ([*app.catalog.tools], app.declared_mcp_servers) == ([], {})
         (held,) = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
-        assert held.startswith("what satchel.toml starts is not used: it changed after")
+        assert held.startswith("what satchel.toml starts is not used: notes.txt changed after")
         assert held.endswith("; the rest of satchel.toml is used")
 
 

@@ -83,10 +83,11 @@ class Grant:
                 f"{unit.problem.text}; {instead}"
             )
             return make_diagnostic("code-held", Where(path), message, unit.problem.fix)
-        is_known = unit is not None and unit.key in (self.units or {})
-        why = "it changed after it was trusted" if is_known else "it is new since you trusted it"
+        why = "it is new since you trusted it"
         if unit is None:
             why = "it was gone when you trusted the project"
+        elif trusted := self.trusted(unit.key):
+            why = f"{unit.first_change(trusted)} changed after it was trusted"
         message = f"{content} not used: {why}; {instead}"
         fix = f"{command} --diff, then {command}"
         return make_diagnostic("code-held", Where(path), message, fix)

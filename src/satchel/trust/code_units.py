@@ -97,6 +97,12 @@ class CodeUnit:
         """Return the digest of one of its files or definitions, `""` if it has none."""
         return file.digest if (file := self.files.get(name)) else ""
 
+    def first_change(self, before: CodeUnit) -> str:
+        """Return the first file that is not as in `before`; `"it"` for its definitions."""
+        names = sorted({*self.files, *before.files} - {self.key, _SERVERS, LISTING})
+        changed = (name for name in names if self.digest_at(name) != before.digest_at(name))
+        return next(changed, "it")
+
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
