@@ -46,8 +46,8 @@ _ADDRESS = re.compile(
     r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::[0-9]{1,5})?(?:[/?#][^\s\\]*)?",
     re.ASCII | re.IGNORECASE,
 )
-# Words and sentences: nothing that a tool could read as a host, or append to an address.
-_NO_ADDRESS = re.compile(r"""(?:[\w\s,;!()'"-]|[.:?](?=\s|\Z))*""")
+# Several words: nothing that a tool could read as a host, as `localhost`, or append to an address.
+_NO_ADDRESS = re.compile(r"""(?=\s*\S+\s+\S)(?:[\w\s,;!()'"-]|[.:?](?=\s|\Z))*""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
