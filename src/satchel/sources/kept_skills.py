@@ -13,6 +13,7 @@ from satchel.sources.skill_findings import SKILL_FILE, SkillFinding, SkillScan, 
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
+    from satchel.files.file_reader import Stamp
     from satchel.sources.search_roots import SearchRoot
 
 
@@ -89,7 +90,7 @@ class KeptSkills:
 def without_moved(scans: Mapping[SearchRoot, SkillScan]) -> Mapping[SearchRoot, SkillScan]:
     """Leave out skills that are gone if their SKILL.md is in another folder now: it was moved."""
     present = {
-        _file_of(finding)
+        _stamp_of(finding)
         for scan in scans.values()
         for key, finding in scan.findings.items()
         if key not in scan.missing
@@ -97,15 +98,15 @@ def without_moved(scans: Mapping[SearchRoot, SkillScan]) -> Mapping[SearchRoot, 
     return {root: _without_missing(scan, present) for root, scan in scans.items()}
 
 
-def _file_of(finding: SkillFinding) -> tuple[int, int] | None:
-    """Return what identifies the SKILL.md of a skill, also after its folder is renamed."""
+def _stamp_of(finding: SkillFinding) -> Stamp | None:
+    """Return the stamp of its SKILL.md, which stays the same when a folder above is renamed."""
     file = finding.folder.get(SKILL_FILE)
-    return (file.stamp.device, file.stamp.inode) if file else None
+    return file.stamp if file else None
 
 
-def _without_missing(scan: SkillScan, present: Collection[tuple[int, int] | None]) -> SkillScan:
-    files = {key: _file_of(scan.findings[key]) for key in scan.missing}
-    gone = {key for key, file in files.items() if file and file in present}
+def _without_missing(scan: SkillScan, present: Collection[Stamp | None]) -> SkillScan:
+    stamps = {key: _stamp_of(scan.findings[key]) for key in scan.missing}
+    gone = {key for key, stamp in stamps.items() if stamp and stamp in present}
     if not gone:
         return scan
     return replace(
