@@ -220,10 +220,16 @@ class Running:
             timeout_graceful_shutdown=1,
         )
         self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread = threading.Thread(target=asyncio.run, args=(self._serve(),), daemon=True)
         self.thread.start()
         while not self.server.started:
             time.sleep(0.01)
+
+    async def _serve(self):
+        await self.server.serve()
+        # uvicorn leaves a connection open that it accepted while it was told to stop
+        for connection in tuple(self.server.server_state.connections):
+            connection.transport.abort()
 
     @property
     def issuer(self):

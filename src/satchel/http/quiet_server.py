@@ -47,6 +47,15 @@ class QuietServer(uvicorn.Server):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_stopped.wait(), _TICK)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close every connection, also one whose client does not read."""
+        await super().shutdown(sockets)
+        if cancelled := tuple(self.server_state.tasks):
+            await asyncio.wait(cancelled, timeout=_SHUTDOWN_TIMEOUT)
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # so that the loop closes the sockets
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
