@@ -32,7 +32,7 @@ from satchel.errors import DefinitionError, SatchelError
 from satchel.files.file_reader import is_inside, read_or_none
 from satchel.importing.distributions import DistributionFinding, normalized
 from satchel.lazy_dataclass import dataclass
-from satchel.plugins.manifest_contribution import is_isolated
+from satchel.plugins.plugin_reading import is_isolated
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import count, short_path
 from satchel.settings import MIB, Limits
