@@ -46,7 +46,6 @@ from satchel.setup.artefact_signatures import (
 from satchel.setup.field_values import as_text
 from satchel.setup.folder_placement import placed, removed, staged_copy, staged_link
 from satchel.setup.install_lock import ending_in_order, exclusive_change
-from satchel.setup.package_signers import keep_signer
 from satchel.setup.pip_packages import (
     PipPackage,
     installed,
@@ -56,6 +55,7 @@ from satchel.setup.pip_packages import (
     uninstall,
 )
 from satchel.setup.setup_hook import SetupHook, find_setup_hook
+from satchel.setup.source_records import keep_signer
 from satchel.sources.marketplaces import is_marketplace
 from satchel.sources.package_scan import scan_packages
 from satchel.sources.plugin_findings import PluginFinding

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
-from satchel.configuration.configuration import without_value
+from satchel.configuration.configuration import fingerprint, without_value
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.importing.code_guard import PluginCodeError, guarded
 from satchel.importing.editable_imports import import_from_source
@@ -35,7 +35,6 @@ from satchel.plugins.plugin_reading import (
     read_package,
     with_metadata,
 )
-from satchel.plugins.value_fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from satchel.configuration.configuration import Configuration
