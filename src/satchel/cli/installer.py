@@ -15,12 +15,11 @@ from satchel.cli.console import Console
 from satchel.cli.install_consent import (
     code_of,
     lines_of_folder,
-    lines_of_package,
     require_consent,
     require_unchanged,
 )
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
-from satchel.cli.package_fields import declared_fields
+from satchel.cli.package_preview import declared_fields, lines_of_package
 from satchel.cli.plugin_config import as_texts
 from satchel.cli.rendering import diagnostic_line, problem_lines
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
