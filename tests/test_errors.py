@@ -5,6 +5,7 @@ import pytest
 import satchel
 from satchel.errors import (
     ConflictError,
+    ContractError,
     DefinitionError,
     NotFoundError,
     SatchelError,
@@ -50,3 +51,10 @@ def test_the_command_that_installs_an_extra_is_written_once():
     start = "\"pip install '.["
     written = [path.name for path in folder.rglob("*.py") if start in path.read_text()]
     assert written == ["errors.py"]
+
+
+def test_an_error_of_a_contract_names_the_tool_and_the_key_in_its_text_and_beside():
+    problem = ContractError("search", "limit", "the configured value of 'limit' is invalid")
+    assert isinstance(problem, ToolError)
+    assert (problem.tool, problem.key) == ("search", "limit")
+    assert str(problem) == problem.message == "search: the configured value of 'limit' is invalid"

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_changes import Change, Event
     from satchel.catalog.catalog_entries import Group, Status
     from satchel.configuration.projects import Project
-    from satchel.contracts.contract_errors import ContractError
     from satchel.contracts.contract_parts import (
         DROP_STEP,
         ToolConfigParam,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic, Severity
     from satchel.errors import (
         ConflictError,
+        ContractError,
         DefinitionError,
         IsolatedToolError,
         NotFoundError,
@@ -83,7 +83,6 @@ else:
             "catalog.catalog": "Catalog",
             "catalog.catalog_changes": "Change Event",
             "catalog.catalog_entries": "Group Status",
-            "contracts.contract_errors": "ContractError",
             "contracts.contract_parts": (
                 "DROP_STEP ToolConfigParam ToolInvariant ToolStateEffect ToolStateRead"
             ),
@@ -93,8 +92,8 @@ else:
             "contracts.tool_contract": "ToolContract",
             "diagnostics": "Diagnostic Severity",
             "errors": (
-                "ConflictError DefinitionError IsolatedToolError NotFoundError SatchelError "
-                "ToolError"
+                "ConflictError ContractError DefinitionError IsolatedToolError NotFoundError "
+                "SatchelError ToolError"
             ),
             "formats.config_fields": "ConfigField",
             "formats.skill_handler": "SkillHandler",

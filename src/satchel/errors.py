@@ -5,6 +5,7 @@ SatchelError            anything that the caller can handle as one kind
 ├── ConflictError       a name is taken
 ├── NotFoundError       nothing has that name; has the near misses
 └── ToolError           raised by a tool; its text goes to the model as written
+    └── ContractError   a value that a tool reads or writes does not fit its contract
 
 IsolatedToolError       what a tool in the process of its plugin raised, for middleware
 
@@ -47,6 +48,14 @@ class NotFoundError(SatchelError):
 
 class ToolError(SatchelError):
     """Raised by a tool; its text goes to the model unchanged."""
+
+
+class ContractError(ToolError):
+    """A value that a tool reads or writes does not fit its contract."""
+
+    def __init__(self, tool: str, key: str, message: str) -> None:
+        self.tool, self.key = tool, key
+        super().__init__(f"{tool}: {message}")
 
 
 class IsolatedToolError(Exception):

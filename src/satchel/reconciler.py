@@ -16,12 +16,12 @@ from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
 from satchel.loader.name_choices import served_names, with_owned_names
 from satchel.loader.reconcile_pass import reconcile
 from satchel.loader.scan_cache import ScanCache
-from satchel.plugins.catalog_listeners import notify_catalog_built
 from satchel.provider_registry import ProviderRegistry
 from satchel.workers.worker_processes import WorkerPool
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_changes import Change
+    from satchel.catalog.catalog_entries import PluginEntry
     from satchel.mcp_servers.client_callbacks import AskHost
     from satchel.providers.provider import Provider
     from satchel.server_registry import ServerRegistry
@@ -218,7 +218,7 @@ class Reconciler:
             self._record_names(new)
             if new is not old:
                 self.shared.publish(new)
-                notify_catalog_built(new)
+                _notify_plugins(new)
                 # No listener can exist before the first one.
                 changes = diff(old, new) if old.generation else ()
                 for change in changes:
@@ -274,3 +274,24 @@ def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider, Mapping
         lifecycle = plugin.contribution.lifecycle
         for provider in plugin.contribution.providers:
             yield plugin.name, provider, lifecycle.values if lifecycle else {}
+
+
+def _notify_plugins(catalog: Catalog) -> None:
+    """Call `satchel_catalog_built` of the served plugins.
+
+    They receive a copy without handles: a plugin that keeps it must not keep old versions alive.
+    """
+    lifecycles = (entry.contribution.lifecycle for entry in catalog.plugins.values())
+    listeners = [it for it in lifecycles if it and it.wants_catalogs]
+    if listeners:
+        plugins = tuple(_without_handles(entry) for entry in catalog.all_plugins)
+        copied = replace(catalog, all_plugins=plugins)
+        for lifecycle in listeners:
+            lifecycle.notify(copied)
+
+
+def _without_handles(entry: PluginEntry) -> PluginEntry:
+    contribution = replace(
+        entry.contribution, code=None, lifecycle=None, middleware=(), providers=(), commands=()
+    )
+    return replace(entry, contribution=contribution)

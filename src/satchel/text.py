@@ -6,7 +6,7 @@ characters can rewrite a terminal. Both are removed here and nowhere else.
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _KEPT_CONTROLS = {"\n", "\t"}
 _JOINER = "\u200d"
@@ -48,6 +48,21 @@ def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
 def spell_hidden(text: str) -> str:
     r"""Write invisible and control characters as escapes of Python, such as `\u200b`."""
     return replace_hidden(text, lambda letter: ascii(letter)[1:-1])
+
+
+def unified_lines(
+    before: str, now: str, names: tuple[str, str], *, context: int = 3
+) -> Iterator[str]:
+    """Return a unified diff with invisible characters spelled out, also those that end lines."""
+    from difflib import unified_diff  # Lazy: few processes compare texts.
+
+    lines = unified_diff(lines_of(before), lines_of(now), *names, lineterm="", n=context)
+    return map(spell_hidden, lines)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text; other line ends than a line feed stay in them."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def may_have_hidden(text: str) -> bool:

@@ -6,6 +6,7 @@ from satchel.configuration.configuration import (
     ProjectLayer,
     config_folder,
     configuration_path,
+    fingerprint,
     fixed_folder,
     read_configuration,
 )
@@ -280,3 +281,15 @@ def test_a_required_field_without_a_value_is_missing(tmp_path):
     (problem,) = config.without_values(config.missing)
     assert problem.code == "config-invalid"
     assert problem.fix.startswith("satchel config set acme api_key, or put API_KEY=")
+
+
+class Wordless:
+    def __repr__(self):
+        raise RuntimeError
+
+
+def test_a_fingerprint_differs_when_a_value_does():
+    value = Wordless()
+    assert fingerprint({"a": 1, "b": value}) == fingerprint({"b": value, "a": 1})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+    assert fingerprint({"a": value}) != fingerprint({"a": Wordless()})

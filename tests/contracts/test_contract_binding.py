@@ -5,10 +5,9 @@ from pydantic import BaseModel, Field
 
 from satchel.contracts.contract_binding import bind_contract, injected_arguments
 from satchel.contracts.contract_config import resolve_config
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import ToolConfigParam, ToolStateRead
 from satchel.contracts.tool_contract import ToolContract
-from satchel.errors import DefinitionError
+from satchel.errors import ContractError, DefinitionError
 from satchel.tools import ArgumentError, FunctionTool, Tool, ToolCall, ToolContext, tool
 
 LIMIT, SEEN = ToolConfigParam("limit", 3, int), ToolStateRead("seen")

@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from satchel.contracts.contract_config import ResolvedConfig, resolve_config
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import ToolConfigParam
+from satchel.errors import ContractError
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@ import json
 
 import pytest
 
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import ToolStateEffect, ToolStateRead
 from satchel.contracts.contract_set import Contracts
-from satchel.errors import ConflictError, DefinitionError, NotFoundError
+from satchel.errors import ConflictError, ContractError, DefinitionError, NotFoundError
 from satchel.tools import ToolCall, ToolResult, to_result
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import DROP_STEP, ToolConfigParam, ToolInvariant
 from satchel.contracts.contract_set import Contracts
 from satchel.contracts.plan import Plan, Validation
 from satchel.contracts.plan_validation import contract_of, schema_mismatch, validate
 from satchel.contracts.tool_contract import ToolContract
+from satchel.errors import ContractError
 from satchel.tools import ToolCall
 
 

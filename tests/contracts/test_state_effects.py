@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import ToolStateEffect
 from satchel.contracts.contract_set import Contracts
 from satchel.contracts.state_effects import effects_of, kept_keys
 from satchel.contracts.tool_contract import ToolContract
+from satchel.errors import ContractError
 from satchel.tools import ToolCall, ToolResult, to_result
 
 

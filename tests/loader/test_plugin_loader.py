@@ -44,7 +44,7 @@ class Importer:
 @pytest.fixture
 def importer(monkeypatch):
     importer = Importer()
-    monkeypatch.setattr("satchel.plugins.folder_loading.load_folder", importer)
+    monkeypatch.setattr("satchel.plugins.code_loading.load_folder", importer)
     yield importer
     importer.gate.set()
 
@@ -298,7 +298,7 @@ def packages(monkeypatch, importer):
         assert importer.gate.wait(10)
         return replace(builtin_providers.read_package(result, rank), code=object())
 
-    monkeypatch.setattr("satchel.plugins.package_loading.load_package", load_package)
+    monkeypatch.setattr("satchel.plugins.code_loading.load_package", load_package)
     return importer
 
 
@@ -389,7 +389,7 @@ def test_a_version_with_a_life_is_started_with_its_configuration(
         seen.append((dict(config.values), alone))
         return supply
 
-    monkeypatch.setattr("satchel.plugins.folder_loading.started", start)
+    monkeypatch.setattr("satchel.plugins.code_loading.started", start)
     values = {"demo": {"size": 3}}
     import_plugins(pass_inputs(plugin_values=values), scan("near"))
     import_plugins(pass_inputs(plugin_values=values, in_background=True), scan("near"))

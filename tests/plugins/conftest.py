@@ -10,8 +10,7 @@ import pytest
 from satchel.catalog.catalog_entries import PluginContribution
 from satchel.importing.code_guard import PRIVATE_PREFIX
 from satchel.importing.distributions import scan_distributions
-from satchel.plugins.folder_loading import load_folder
-from satchel.plugins.package_loading import load_package
+from satchel.plugins.code_loading import load_folder, load_package
 from satchel.plugins.plugin_reading import read_folder, read_package
 from satchel.settings import Limits
 from satchel.sources.package_scan import scan_packages

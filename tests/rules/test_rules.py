@@ -129,13 +129,13 @@ LATE_IMPORTS = {
     "loader/contract_checks.py: satchel.plugins.contract_attachment.contract_without_tool": (
         "needed only with contracts"
     ),
-    "loader/builtin_providers.py: satchel.plugins.folder_loading.load_folder": (
+    "loader/builtin_providers.py: satchel.plugins.code_loading.load_folder": (
         "needed only with plugin code"
     ),
-    "loader/builtin_providers.py: satchel.plugins.package_loading.load_package": (
+    "loader/builtin_providers.py: satchel.plugins.code_loading.load_package": (
         "needed only with plugin code"
     ),
-    "loader/plugin_loader.py: satchel.plugins.folder_loading.started": (
+    "loader/plugin_loader.py: satchel.plugins.code_loading.started": (
         "needed only with plugin code"
     ),
     "loader/plugin_loader.py: satchel.workers.worker_loading.load_worker": (

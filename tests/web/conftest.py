@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # `dev_servers.py` stands beside
 from dev_servers import CHROMIUM, FLAGS, LOOPBACK, PATIENCE, TOKEN, DevServer
 
 from satchel import Satchel
-from satchel.web.dev_app import dev_app
+from satchel.web.dev_server import dev_app
 from satchel.web.page_security import PageKeys
 from satchel.web.workbench import DevOptions, Workbench
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from email.parser import HeaderParser
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from satchel.cli.trust_report import shown_text
 from satchel.errors import SatchelError
-from satchel.files.file_reader import UnreadableFileError, is_inside, read_regular
+from satchel.files.file_reader import is_inside
 from satchel.reports.short_texts import count
-from satchel.settings import MIB, Limits
+from satchel.settings import Limits
 from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
@@ -25,11 +21,9 @@ from satchel.trust.project_inventory import servers_of_plugin
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal
-    from satchel.setup.pip_packages import PipPackage
     from satchel.setup.setup_hook import SetupHook
 
 _HOOK = re.compile(rb"\bdef (satchel_\w+)")
-_METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 
 def code_of(plugin: PluginFinding) -> CodeUnit | None:
@@ -69,17 +63,6 @@ def lines_of_folder(
     return lines
 
 
-def lines_of_package(package: PipPackage, signature: str) -> list[str]:
-    """Return what pip will install and run, and who signed it, as far as it is known before."""
-    lines = [f"pip installs: {package.target}"]
-    if os.path.isdir(package.target):
-        return lines + _lines_of_project(package.target)
-    lines.append(f"signature: {signature}")
-    if package.target.endswith(".whl"):
-        return lines + _lines_of_wheel(package.target)
-    return [*lines, "its dependencies, and what its build and its setup run, are not known yet"]
-
-
 def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -> None:
     """Print what will run, and ask. Raises `NotAgreedError`."""
     if not lines:
@@ -105,39 +88,3 @@ def require_unchanged(unit: CodeUnit | None, folder: str) -> None:
                     f"{shown_text(name)} changed after it was shown; nothing was installed",
                     where=folder,
                 )
-
-
-def _lines_of_project(folder: str) -> list[str]:
-    import tomllib
-
-    try:
-        data, _ = read_regular(os.path.join(folder, "pyproject.toml"), MIB)
-        content: dict[str, Any] = tomllib.loads(data.decode())
-    except (UnreadableFileError, ValueError):
-        content = {}
-    build, table = content.get("build-system", {}), content.get("project", {})
-    build, table = (item if isinstance(item, dict) else {} for item in (build, table))
-    lines = [f"runs now: the build backend {build.get('build-backend', 'setuptools')}"]
-    lines += [f"to build it: {item}" for item in _texts(build.get("requires"))]
-    if os.path.isfile(os.path.join(folder, "setup.py")):
-        lines.append("runs now: setup.py")
-    return lines + [f"with: {item}" for item in _texts(table.get("dependencies"))]
-
-
-def _lines_of_wheel(path: str) -> list[str]:
-    try:
-        with zipfile.ZipFile(path) as wheel:
-            names = wheel.namelist()
-            metadata = next(name for name in names if _METADATA.fullmatch(name))
-            with wheel.open(metadata) as file:
-                text = file.read(MIB).decode("utf-8", "replace")
-    except (OSError, ValueError, StopIteration, RuntimeError, zlib.error, zipfile.BadZipFile):
-        return ["with: dependencies that cannot be read"]
-    setups = [name for name in names if name.endswith("/setup.py")]
-    requirements = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
-    lines = [f"runs now: setup(ctx) of {name}, if the plugin uses it" for name in setups]
-    return lines + [f"with: {item}" for item in requirements]
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []

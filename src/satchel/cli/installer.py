@@ -5,24 +5,23 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from satchel.cli.base_command import Sources
 from satchel.cli.commands.validate_command import check, check_plugins
-from satchel.cli.console import Console
 from satchel.cli.install_consent import (
     code_of,
     lines_of_folder,
-    lines_of_package,
     require_consent,
     require_unchanged,
 )
+from satchel.cli.installed_plugin import Installed, installed_plugin, read_catalog
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
-from satchel.cli.package_fields import declared_fields
+from satchel.cli.package_preview import declared_fields, lines_of_package
 from satchel.cli.plugin_config import as_texts
-from satchel.cli.rendering import diagnostic_line, problem_lines
+from satchel.cli.rendering import problem_lines
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
 from satchel.cli.terminal import Terminal
 from satchel.configuration.configuration import configuration_path, read_configuration
@@ -32,9 +31,8 @@ from satchel.errors import DefinitionError, SatchelError
 from satchel.files.file_reader import is_inside, read_or_none
 from satchel.importing.distributions import DistributionFinding, normalized
 from satchel.lazy_dataclass import dataclass
-from satchel.plugins.manifest_contribution import is_isolated
-from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import count, short_path
+from satchel.plugins.plugin_reading import is_isolated
+from satchel.reports.short_texts import short_path
 from satchel.settings import MIB, Limits
 from satchel.setup.artefact_signatures import (
     Signer,
@@ -46,7 +44,6 @@ from satchel.setup.artefact_signatures import (
 from satchel.setup.field_values import as_text
 from satchel.setup.folder_placement import placed, removed, staged_copy, staged_link
 from satchel.setup.install_lock import ending_in_order, exclusive_change
-from satchel.setup.package_signers import keep_signer
 from satchel.setup.pip_packages import (
     PipPackage,
     installed,
@@ -56,6 +53,7 @@ from satchel.setup.pip_packages import (
     uninstall,
 )
 from satchel.setup.setup_hook import SetupHook, find_setup_hook
+from satchel.setup.source_records import keep_signer
 from satchel.sources.marketplaces import is_marketplace
 from satchel.sources.package_scan import scan_packages
 from satchel.sources.plugin_findings import PluginFinding
@@ -65,34 +63,10 @@ from satchel.sources.search_roots import RootKind, own_plugins, search_root
 from satchel.text import one_line
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog import Catalog
-    from satchel.catalog.catalog_entries import Entry, PluginEntry
     from satchel.formats.config_fields import ConfigField
     from satchel.formats.toolkit_manifest import PluginManifest
 
 _URL_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
-    """An installed plugin; `kind` is folder, link or package."""
-
-    name: str
-    version: str
-    kind: str
-    path: str
-    entry: "PluginEntry | None" = None
-    missing: tuple["ConfigField", ...] = ()
-    skills: int = 0
-    """The number of its skills."""
-    shadowed: tuple["Entry", ...] = ()
-    """Its entries that are shadowed by others of the same name."""
-    is_new: bool = True
-
-    @property
-    def is_enabled(self) -> bool:
-        """Whether the plugin is in use."""
-        return self.entry is not None and self.entry.is_served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +184,7 @@ class Installer:
                     removed(staged)
                     raise
             is_new = self._place(staged, target, manifest, texts, hook)
-        return _installed(
+        return installed_plugin(
             read_catalog(),
             name=name,
             version=manifest.version,
@@ -324,7 +298,7 @@ class Installer:
         paths = {item.path for item in before}
         catalog = read_catalog()
         return [
-            _installed(
+            installed_plugin(
                 catalog,
                 name=item.name,
                 version=item.version,
@@ -438,66 +412,3 @@ def _signed(package: PipPackage) -> tuple[PipPackage, tuple[Signer, ...], str]:
 
     attestations = attested(package)
     return attestations.package, attestations.signers, attestations.note
-
-
-def read_catalog() -> "Catalog":
-    """Return the catalog of the conventional folders, without running plugin code."""
-    return Sources().open(run_code=False).catalog
-
-
-def _installed(catalog: "Catalog", *, name: str, path: str, **facts: Any) -> Installed:
-    """Return an installed plugin with its entries in the catalog."""
-    plugins = (it for it in catalog.all_plugins if (it.name, it.path) == (name, path))
-    entry = next(plugins, None)
-    fields = entry.contribution.config if entry else ()
-    shadowed = (
-        item
-        for kind in KINDS
-        for item in entries_of(catalog, kind)
-        if kind != "plugin" and item.source == name and item.state == "shadowed"
-    )
-    return Installed(
-        name=name,
-        path=path,
-        entry=entry,
-        missing=read_configuration(name, {}, fields=fields).missing,
-        skills=sum(item.source == name for item in catalog.all_skills),
-        shadowed=tuple(shadowed),
-        **facts,
-    )
-
-
-def print_installed(console: Console, plugin: Installed, *, as_json: bool) -> None:
-    """Print an installed plugin, its contents, its problems, and the next step."""
-    if not as_json:
-        verb = "installed" if plugin.is_new else "reinstalled"
-        title = " ".join(part for part in (verb, plugin.name, plugin.version) if part)
-        console.out(one_line(f"{title} ({short_path(plugin.path)}){_contents(plugin)}"))
-    config = read_configuration(plugin.name, {}, fields=plugin.missing)
-    if plugin.missing:
-        names = ", ".join(repr(item.name) for item in plugin.missing)
-        verb = "has" if len(plugin.missing) == 1 else "have"
-        commands = " && ".join(config.command(item.name) for item in plugin.missing)
-        console.say(one_line(f"{names} {verb} no value; run: {commands}"))
-    if not plugin.is_enabled:
-        state = plugin.entry.state if plugin.entry else "not found"
-        console.say(one_line(f"the plugin is not in use: {state}"))
-        for diagnostic in plugin.entry.diagnostics if plugin.entry else ():
-            console.say(diagnostic_line(diagnostic))
-    for entry in plugin.shadowed:
-        for diagnostic in entry.diagnostics:
-            console.say(diagnostic_line(diagnostic))
-    console.say(one_line(f"next: satchel show {plugin.name} --kind plugin"))
-
-
-def _contents(plugin: Installed) -> str:
-    if plugin.entry is None:
-        return ""
-    contribution = plugin.entry.contribution
-    sizes = (
-        (len(contribution.tools), "tool"),
-        (plugin.skills, "skill"),
-        (len(contribution.groups), "group"),
-    )
-    parts = [count(size, noun) for size, noun in sizes if size]
-    return f": {', '.join(parts)}" if parts else ""

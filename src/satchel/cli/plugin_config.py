@@ -70,27 +70,22 @@ class PluginConfigView:
 
     def warn_if_unknown(self, console: Console, keys: Iterable[str] = ()) -> None:
         """Warn on stderr if no plugin has this name, or if it does not declare a key."""
-        if self.other_plugins is not None:
-            console.warn(
-                f"nothing is named {self.name!r}", near_misses(self.name, self.other_plugins)
-            )
-        for message, near in self._unknown_fields(keys):
+        for message, near in self._unknown(keys):
             console.warn(message, near)
 
     def refuse_unknown(self, keys: Iterable[str]) -> None:
         """Raise `SatchelError` if no plugin has this name, or if it does not declare a key."""
-        unknown = list(self._unknown_fields(keys))
-        others = "--force writes it"
+        others = "" if self.other_plugins is None else "--plugins FOLDER finds more plugins, "
+        for message, near in self._unknown(keys):
+            hint = f"did you mean {', '.join(near)}? " if near else ""
+            fix = f"{hint}{others}--force writes it"
+            raise SatchelError(f"{message}; nothing was written", fix=fix)
+
+    def _unknown(self, keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield a message and the near misses for an unknown plugin, and for each unknown key."""
         if self.other_plugins is not None:
             near_names = near_misses(self.name, self.other_plugins)
-            unknown.insert(0, (f"there is no plugin named {self.name!r}", near_names))
-            others = "--plugins FOLDER finds more plugins, --force writes it"
-        for message, near in unknown:
-            hint = f"did you mean {', '.join(near)}? " if near else ""
-            raise SatchelError(f"{message}; nothing was written", fix=f"{hint}{others}")
-
-    def _unknown_fields(self, keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield a message and the near misses for each key that is not declared."""
+            yield f"there is no plugin named {self.name!r}", near_names
         if self.keys is None:
             return
         for key in keys:

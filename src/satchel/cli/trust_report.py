@@ -15,8 +15,7 @@ from satchel.files.secret_files import is_secret_file
 from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.short_texts import count, short_path
 from satchel.setup.source_records import AddedFolder
-from satchel.text import spell_hidden
-from satchel.unified_diff import lines_of, unified_lines
+from satchel.text import lines_of, spell_hidden, unified_lines
 
 if TYPE_CHECKING:
     from satchel.cli.console import Console

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from satchel.cli.installer import Installer, print_installed
+from satchel.cli.installed_plugin import print_installed
+from satchel.cli.installer import Installer
 from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
 from satchel.errors import SatchelError

@@ -5,10 +5,9 @@ from copy import deepcopy
 from typing import Any
 
 from satchel.contracts.contract_config import resolve_config
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import ToolStateRead
 from satchel.contracts.tool_contract import ToolContract
-from satchel.errors import DefinitionError
+from satchel.errors import ContractError, DefinitionError
 from satchel.tools import FunctionTool, Tool, ToolContext
 
 

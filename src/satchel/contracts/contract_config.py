@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import STATE_CONFIG, ToolConfigParam, require_sync
 from satchel.contracts.tool_contract import ToolContract
+from satchel.errors import ContractError
 
 _CONFIGURABLE = "configurable"
 """The key under which some frameworks keep the configuration of a call."""

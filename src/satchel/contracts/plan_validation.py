@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.contracts.contract_config import resolve_config
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import DROP_STEP, ToolInvariant
 from satchel.contracts.plan import Plan, Validation, Verdict
 from satchel.contracts.tool_contract import ToolContract
+from satchel.errors import ContractError
 from satchel.text import visible
 from satchel.tools import ArgumentError, ToolCall
 from satchel.tools.argument_reading import read_arguments

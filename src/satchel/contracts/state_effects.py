@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_origin
 
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import ToolStateEffect
 from satchel.contracts.tool_contract import ToolContract
+from satchel.errors import ContractError
 from satchel.names import near_misses
 from satchel.tools import ToolResult
 

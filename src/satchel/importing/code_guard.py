@@ -1,5 +1,6 @@
 """Run plugin code with a time limit, isolated from the host's errors and global state."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ from satchel.settings import WALL_FACTOR
 
 R = TypeVar("R")
 
+_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 _DROPPING = 1.0
 """Seconds for the finalizers of modules that a plugin may not leave behind."""
 _LEAST_WAIT = 0.01
@@ -119,13 +121,18 @@ def _others(thread: threading.Thread) -> int:
     )
 
 
+def with_author_names(text: str) -> str:
+    """Return a text that names modules as their author does, not under our private prefix."""
+    return _PRIVATE_NAME.sub(lambda match: "" if match[1] else "the plugin", text)
+
+
 def describe_error(error: BaseException, own_modules: Iterable[str] = ()) -> PluginCodeError:
     """Return a description of what plugin code raised; even its `__str__` may raise.
 
     `own_modules` are those of an installed package; modules of folders are known by their names.
     """
     try:
-        text = str(error)
+        text = with_author_names(str(error))
     except BaseException:
         text = "(its message cannot be shown)"
     # Not `type(error).__name__`, which a metaclass may replace.

@@ -106,31 +106,18 @@ def import_folder(
     serve_snapshot(package, folder, sources)
     module_set = _FolderModules(package)
 
-    def load() -> dict[str, ModuleType]:
+    def load() -> tuple[Any, dict[str, ModuleType]]:
         try:
             names = dict.fromkeys((module, *extra))
-            return {name: importlib.import_module(f"{package}.{name}") for name in names}
+            imported = {name: importlib.import_module(f"{package}.{name}") for name in names}
+            return imported[module], imported
         finally:
             if not is_served(package):  # The import ended after its time limit.
                 module_set.purge()
 
-    started = time.perf_counter()
-    try:
-        imported, process_changes = guarded(
-            load, limit, "plugin_import", folder, alone=alone, of_processor=True
-        )
-    except BaseException:
-        module_set.purge()
-        raise
-    seconds = time.perf_counter() - started
+    code = _imported(load, module_set, limit, plugin_folder=folder, alone=alone)
     show_lines(package)
-    return ImportedCode(
-        thing=imported[module],
-        module_set=module_set,
-        process_changes=process_changes,
-        modules=imported,
-        seconds=seconds,
-    )
+    return code
 
 
 class _FolderModules:
@@ -181,28 +168,33 @@ def import_distribution(
             module_set.check(name)
         return plugin, imported
 
+    code = _imported(load, module_set, limit, alone=alone, own_modules=(finding.module, *names))
+    module_set.take()
+    del evicted  # From here on, only code that uses the old version keeps it alive.
+    return code
+
+
+def _imported(
+    load: Callable[[], tuple[Any, dict[str, ModuleType]]],
+    module_set: "_FolderModules | DistributionModules",
+    limit: float,
+    **guards: Any,
+) -> ImportedCode:
+    """Return what `load` imports, as one version; undo its import if it fails."""
     started = time.perf_counter()
     try:
-        (plugin, imported), process_changes = guarded(
-            load,
-            limit,
-            "plugin_import",
-            alone=alone,
-            of_processor=True,
-            own_modules=(finding.module, *names),
+        (thing, modules), process_changes = guarded(
+            load, limit, "plugin_import", of_processor=True, **guards
         )
     except BaseException:
         module_set.undo()
         raise
-    seconds = time.perf_counter() - started
-    module_set.take()
-    del evicted  # From here on, only code that uses the old version keeps it alive.
     return ImportedCode(
-        thing=plugin,
+        thing=thing,
         module_set=module_set,
         process_changes=process_changes,
-        modules=imported,
-        seconds=seconds,
+        modules=modules,
+        seconds=time.perf_counter() - started,
     )
 
 

@@ -157,7 +157,7 @@ def _without_folder(
 
 
 def _load_folder(*arguments: Any, **options: Any) -> PluginContribution:
-    from satchel.plugins.folder_loading import load_folder  # lazy: needed only with plugin code
+    from satchel.plugins.code_loading import load_folder  # lazy: needed only with plugin code
 
     return load_folder(*arguments, **options)
 
@@ -340,7 +340,7 @@ class _InstalledPackages(PassProvider):
 
 
 def _load_package(*arguments: Any, **options: Any) -> PluginContribution:
-    from satchel.plugins.package_loading import load_package  # lazy: needed only with plugin code
+    from satchel.plugins.code_loading import load_package  # lazy: needed only with plugin code
 
     return load_package(*arguments, **options)
 

@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.configuration.configuration import fingerprint
 from satchel.importing.guarded_work import GuardedWork
 from satchel.loader.loader_config import unit_of
 from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
-from satchel.plugins.manifest_contribution import is_isolated
-from satchel.plugins.value_fingerprint import fingerprint
+from satchel.plugins.plugin_reading import is_isolated
 from satchel.settings import WALL_FACTOR
 from satchel.sources.lost_files import lost_files
 from satchel.sources.search_roots import Precedence
@@ -202,7 +202,7 @@ def _load(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
         loaded = candidate.load(finding, contribution.rank, inputs.limits, alone=alone)
     if loaded.lifecycle is None:
         return loaded
-    from satchel.plugins.folder_loading import started  # lazy: needed only with code
+    from satchel.plugins.code_loading import started  # lazy: needed only with code
 
     return started(loaded, inputs.configuration(loaded), alone=alone)
 

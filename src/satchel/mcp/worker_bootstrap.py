@@ -10,9 +10,8 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats.frozen_values import to_plain
 from satchel.lazy_dataclass import dataclass
+from satchel.plugins.code_loading import load_folder, load_package, started
 from satchel.plugins.config_binding import bind_config
-from satchel.plugins.folder_loading import load_folder, started
-from satchel.plugins.package_loading import load_package
 from satchel.settings import Limits
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_findings import PluginFinding

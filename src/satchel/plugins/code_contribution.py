@@ -15,8 +15,8 @@ from satchel.files.file_reader import digest_of
 from satchel.importing.code_guard import describe_error
 from satchel.names import BASIC_GROUP, group_names, plugin_name_fault
 from satchel.plugins.hook_host import merge_answers
-from satchel.plugins.manifest_contribution import code_path, manifest_groups, with_tools
 from satchel.plugins.plugin_diagnostics import code_problem
+from satchel.plugins.plugin_reading import code_path, manifest_groups, with_tools
 from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.text import escaped
 from satchel.tools import FunctionTool, Tool, as_tool, tools_in

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import Status
-from satchel.configuration.configuration import without_value
+from satchel.configuration.configuration import fingerprint, without_value
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.plugins.bound_plugin import BoundPlugin, BoundTool, HostContract
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
 from satchel.plugins.plugin_diagnostics import unusable
-from satchel.plugins.value_fingerprint import fingerprint
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.importing.code_guard import PluginTimeoutError
-from satchel.importing.process_state import KEPT, PRIVATE_PREFIX
+from satchel.importing.process_state import KEPT
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
     from satchel.importing.code_guard import PluginCodeError
-
-# Messages show module names as the author wrote them, not under our private prefix.
-_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 
 
 def failed_contribution(
@@ -83,8 +79,7 @@ def without_secrets(problem: PluginCodeError, values: Mapping[str, Any]) -> str:
     """Return an error of plugin code as one line, without the values in `values`."""
     from satchel.runtime.redaction import redacted  # lazy: needed only by an error
 
-    message = _PRIVATE_NAME.sub(_author_name, problem.message)
-    return shorten(one_line(redacted(message, values)), 500)
+    return shorten(one_line(redacted(problem.message, values)), 500)
 
 
 def process_changed(
@@ -95,7 +90,3 @@ def process_changed(
         end = "" if changed_part.endswith(KEPT) else "; the change was reverted"
         message = f"loading it changed {changed_part}{end}"
         yield make_diagnostic("plugin-meddled", Where(contribution.path), message)
-
-
-def _author_name(match: re.Match[str]) -> str:
-    return "" if match[1] else "the plugin"

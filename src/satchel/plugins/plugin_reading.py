@@ -1,20 +1,173 @@
-"""Turn a plugin that was found into a contribution, without running its code."""
+"""What a plugin declares, as a contribution, before any of its code runs."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.catalog.catalog_entries import PluginContribution
+from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import plugin_name_fault
-from satchel.plugins.manifest_contribution import code_path, with_manifest
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.sources.search_roots import Precedence
+from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import PluginContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.importing.distributions import DistributionFinding
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
+
+
+def with_manifest(contribution: PluginContribution, finding: PluginFinding) -> PluginContribution:
+    """Add what the manifest and the unexecuted code declare."""
+    manifest = finding.manifest
+    contribution = replace(
+        contribution,
+        diagnostics=(*finding.diagnostics, *finding.folder.diagnostics),
+        state=_state_of(finding),
+    )
+    if manifest is None:
+        return contribution
+    contribution = replace(
+        contribution,
+        version=manifest.version,
+        description=manifest.description,
+        runner=manifest.runner,
+        runners={tool.name: tool.runner for tool in manifest.chosen if tool.runner},
+        compatible_with=manifest.compatible_with,
+        # Without code, or with a broken `dev.satchel` extension, there are no tools to group. The
+        # context of a Gemini extension needs a group, too.
+        groups=manifest_groups(manifest)
+        if (finding.code or manifest.notes) and not finding.is_degraded
+        else (),
+        skills=finding.skills,
+        command_paths=finding.command_paths,
+        servers=finding.servers,
+        diagnostics=(*contribution.diagnostics, *_servers_not_started(finding)),
+        config=manifest.config,
+    )
+    path = code_path(finding)
+    return with_tools(
+        contribution,
+        [
+            ToolContribution(
+                name=tool.name,
+                description=tool.description,
+                path=tool.path or path,
+                version=tool.digest,
+                groups=tool.groups,
+                needs=tool.needs,
+            )
+            for tool in finding.declared
+        ],
+    )
+
+
+def _state_of(finding: PluginFinding) -> Status:
+    if not finding.is_valid:
+        return Status.FAILED
+    return Status.DEGRADED if finding.is_degraded else Status.OK
+
+
+def with_tools(
+    contribution: PluginContribution, tools: Iterable[ToolContribution]
+) -> PluginContribution:
+    """Set a plugin's tools; if two share a name, the first one counts."""
+    first: dict[str, ToolContribution] = {}
+    duplicates = [
+        make_diagnostic(
+            "tool-shadowed",
+            Where(tool.path),
+            f"the plugin has two tools named {tool.name!r}; the first one counts",
+            "rename one of them",
+        )
+        for tool in tools
+        if first.setdefault(tool.name, tool) is not tool
+    ]
+    # The same duplicates may have been reported when the code was read.
+    diagnostics = tuple(dict.fromkeys((*contribution.diagnostics, *duplicates)))
+    return replace(contribution, tools=tuple(first.values()), diagnostics=diagnostics)
+
+
+def manifest_groups(
+    manifest: PluginManifest, code_groups: tuple[Group, ...] = ()
+) -> tuple[Group, ...]:
+    """Return a plugin's groups; the default group comes first and takes tools without a group.
+
+    The default group has the plugin's name. It is left out if other groups are described and the
+    manifest sets neither `notes` nor `active` at the top. If the manifest and the code describe
+    the same group, the manifest counts.
+    """
+    declared = tuple(
+        Group(
+            name=group.name,
+            description=group.description,
+            notes=group.notes,
+            active=group.active,
+            is_off=group.is_off,
+            tools=group.tools,
+            skills=group.skills,
+            requires=group.requires,
+            runner=group.runner,
+        )
+        for group in manifest.groups
+    )
+    default = Group(
+        name=manifest.name,
+        description=manifest.description,
+        notes=manifest.notes,
+        active=manifest.active,
+        is_off=manifest.is_off,
+    )
+    needs_default = bool(manifest.notes) or manifest.active or not (declared or code_groups)
+    if needs_default and all(group.name != default.name for group in declared):
+        declared = (default, *declared)
+    names = {group.name for group in declared}
+    return (*declared, *(group for group in code_groups if group.name not in names))
+
+
+def is_isolated(finding: PluginFinding | None) -> bool:
+    """Return whether a plugin must run in a process of its own."""
+    return (
+        finding is not None
+        and finding.manifest is not None
+        and finding.manifest.isolation == "process"
+    )
+
+
+def code_path(finding: PluginFinding) -> str:
+    """Return the file with a plugin's tools, or `""` if it has none."""
+    if finding.manifest is None:
+        return ""
+    file = finding.file_of(finding.modules[0])
+    return os.path.join(finding.code_path, *file.split("/")) if file else ""
+
+
+def _servers_not_started(finding: PluginFinding) -> Iterable[Diagnostic]:
+    if finding.servers:
+        names = ", ".join(one_line(server.name) for server in finding.servers)
+        yield make_diagnostic(
+            "mcp-not-started",
+            Where(finding.path),
+            f"declares MCP servers that are not started: {shorten(names, 200)}",
+        )
+
+
+def not_isolated(contribution: PluginContribution, finding: PluginFinding) -> PluginContribution:
+    """Leave out the tools of an isolated plugin instead of running its code in this process."""
+    problem = make_diagnostic(
+        "plugin-not-isolated",
+        Where(os.path.join(finding.code_path, MANIFEST_FILE)),
+        "says 'isolation: process', and this process is not its own; its tools are left out",
+        "remove the line if its code may run in the process of the host",
+    )
+    return replace(contribution, tools=(), diagnostics=(*contribution.diagnostics, problem))
+
 
 Rank = tuple[Any, ...]
 

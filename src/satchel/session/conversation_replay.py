@@ -12,9 +12,9 @@ from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import SESSION_TOOLS
 from satchel.session.recording import CUT_OFF, describe_step
+from satchel.text import unified_lines
 from satchel.tools import ToolCall, ToolResult
 from satchel.tools.callables import in_thread
-from satchel.unified_diff import unified_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,12 +6,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import require_sync
 from satchel.contracts.plan import PlanPolicy, Validation, Verdict
 from satchel.contracts.state_effects import effects_of
 from satchel.contracts.tool_contract import ToolContract
-from satchel.errors import DefinitionError
+from satchel.errors import ContractError, DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.tools import Text, ToolCall, ToolResult, failure
 

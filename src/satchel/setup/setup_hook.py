@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,15 @@ from satchel.configuration.configuration import read_configuration
 from satchel.errors import SatchelError
 from satchel.formats.config_fields import ConfigField
 from satchel.formats.declared_tools import defines_setup
-from satchel.importing.code_guard import PluginCodeError, describe_error
+from satchel.importing.code_guard import PluginCodeError, describe_error, with_author_names
 from satchel.importing.importer import import_folder
-from satchel.importing.process_state import PRIVATE_PREFIX, ProcessState
+from satchel.importing.process_state import ProcessState
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.redaction import redacted
 from satchel.setup.setup_context import Person, SetupContext
 from satchel.sources.plugin_findings import PluginFinding
 
 _DEFAULT = "setup"
-# Messages show modules by the names that their authors gave them.
-_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+\.?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +70,9 @@ class SetupHook:
         where = f"{error.path or self.path}:{error.line}" if error.line else self.path
         cause = error.__cause__
         # Errors of Satchel are readable without the name of the exception.
-        text = str(cause) if isinstance(cause, SatchelError) else error.message
-        return SatchelError(redacted(_PRIVATE_NAME.sub("", text), secrets), where=where)
+        is_own = isinstance(cause, SatchelError)
+        text = with_author_names(str(cause)) if is_own else error.message
+        return SatchelError(redacted(text, secrets), where=where)
 
 
 def _secrets(plugin: str, fields: tuple[ConfigField, ...]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""The record of what was added and where it came from: `sources.toml`, beside the folders."""
+"""Where things came from: `sources.toml` of what was added, and `signers.toml` of packages."""
 
 import os
 import tomllib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from satchel.errors import SatchelError
@@ -11,7 +12,7 @@ from satchel.files.file_reader import UnreadableFileError, is_inside, read_regul
 from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.setup.package_signers import package_origins
+from satchel.setup.artefact_signatures import digest_of_file
 from satchel.setup.source_units import UnitKind
 from satchel.sources.search_roots import own_plugins
 from satchel.text import one_line, shorten
@@ -19,6 +20,8 @@ from satchel.text import one_line, shorten
 RECORD_FILE = "sources.toml"
 _HEAD = "# Written by 'satchel add': where these skills and plugins came from.\n"
 _FIELDS = ("name", "source", "version", "digest", "signer", "signed")
+_SIGNERS_HEAD = "# Written by 'satchel install': who signed the packages that it installed.\n"
+_SIGNER_FIELDS = ("path", "record", "source", "signer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +109,50 @@ class AddedFolder:
             write_atomic(self._file, "".join((_HEAD, *tables)).encode())
 
 
+def keep_signer(info: str, source: str, signer: str) -> None:
+    """Record who signed the package of a `.dist-info` folder; `""` if it is unsigned."""
+    file = _signers_file()
+    with file_lock(file):
+        items = [item for item in _signer_records() if item["path"] != info]
+        if signer:
+            record = digest_of_file(os.path.join(info, "RECORD"))
+            items.append({"path": info, "record": record, "source": source, "signer": signer})
+        elif items == _signer_records():
+            return
+        tables = (toml_table("package", it) for it in sorted(items, key=lambda it: it["path"]))
+        write_atomic(file, "".join((_SIGNERS_HEAD, *tables)).encode())
+
+
+def _package_origins() -> dict[str, dict[str, str]]:
+    """Return where signed packages came from, by their `.dist-info` folder, for a lock file.
+
+    A package that was installed again since then, with other content, is left out.
+    """
+    signers: dict[str, dict[str, str]] = {}
+    for item in _signer_records():
+        with suppress(SatchelError):
+            if digest_of_file(os.path.join(item["path"], "RECORD")) == item["record"]:
+                signers[item["path"]] = {"from": item["source"], "signer": item["signer"]}
+    return signers
+
+
+def _signers_file() -> str:
+    return os.path.join(os.path.dirname(own_plugins()), "signers.toml")
+
+
+def _signer_records() -> list[dict[str, str]]:
+    """Return what is recorded; a record that cannot be read names no signer."""
+    try:
+        data, _ = read_regular(_signers_file(), 16 * MIB)
+        items = tomllib.loads(data.decode())["package"]
+        return [{key: str(item[key]) for key in _SIGNER_FIELDS} for item in items]
+    except (UnreadableFileError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
 def origins() -> dict[str, dict[str, str]]:
     """Return where folders and signed packages came from, by path, for a lock file."""
-    origins = package_origins()
+    origins = _package_origins()
     for folder in (AddedFolder(is_project=False), AddedFolder(is_project=True)):
         try:
             records = folder.records()

@@ -1,7 +1,7 @@
 """Render a record as a page or as JSON. Everything in a page is escaped, also what hides."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -12,12 +12,15 @@ from starlette.responses import HTMLResponse, Response
 
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import count, short_path
-from satchel.text import spell_hidden
+from satchel.text import spell_hidden, unified_lines
 
 MOST_SHOWN = 20_000
 """Characters of one text in a page; the JSON has all of it."""
 _MOST_OF_WHOLE = 1_000_000
 """Characters of a text that is worth reading to its end, such as a prompt."""
+
+_KINDS = {"+": "added", "-": "removed", "@": "place"}
+_HEADER_LINES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,3 +107,17 @@ def json_response(value: Any, status: int = 200) -> Response:
     """Return a value as JSON, in the form that the commands print."""
     text = json.dumps(value, indent=2, default=str) + "\n"
     return Response(text, status, media_type="application/json")
+
+
+def diff_lines(before: str, now: str) -> list[dict[str, Any]]:
+    """Return each line of a unified diff with its kind; nothing for equal texts."""
+    return _with_kinds([*unified_lines(before, now, ("before", "now"))][_HEADER_LINES:])
+
+
+def lines_of_diff(diff: str) -> list[dict[str, Any]]:
+    """Return the lines of a unified diff, each with its kind, without the header."""
+    return _with_kinds(diff.splitlines()[_HEADER_LINES:])
+
+
+def _with_kinds(lines: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"kind": _KINDS.get(line[:1], "same"), "text": line} for line in lines]

@@ -11,8 +11,7 @@ from satchel.prompt.token_estimate import about_tokens
 from satchel.reports.listing_report import listing_report
 from satchel.reports.serializer import listing_json
 from satchel.session.step import Step
-from satchel.web.page_rendering import Page
-from satchel.web.text_diff import diff_lines
+from satchel.web.page_rendering import Page, diff_lines
 from satchel.web.workbench import Workbench
 
 

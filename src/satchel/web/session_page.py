@@ -15,9 +15,8 @@ from satchel.session.recording import Recording
 from satchel.tools import ToolCall
 from satchel.web.call_records import result_record
 from satchel.web.conversation import Conversation, StepRecord
-from satchel.web.page_rendering import Page
+from satchel.web.page_rendering import Page, diff_lines, lines_of_diff
 from satchel.web.page_routes import object_of, text_of
-from satchel.web.text_diff import diff_lines, lines_of_diff
 from satchel.web.workbench import Workbench
 
 _MOST_SKILLS = 500

@@ -13,13 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.catalog.catalog_entries import Group, PluginContribution, Status, ToolContribution
-from satchel.configuration.configuration import Configuration
+from satchel.configuration.configuration import Configuration, fingerprint
 from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.compiled_cache import compiled_cache, forget_compiled
 from satchel.formats.config_fields import ConfigField
 from satchel.mcp_servers.server_addresses import WorkerServer
-from satchel.plugins.value_fingerprint import fingerprint
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.package_scan import PackageFinding

@@ -4,7 +4,8 @@ import click
 
 from satchel.cli.base_command import Command, as_json, set_option
 from satchel.cli.console import Console
-from satchel.cli.installer import Installer, print_installed
+from satchel.cli.installed_plugin import print_installed
+from satchel.cli.installer import Installer
 from satchel.cli.key_value_pairs import field_values
 from satchel.cli.signer_options import signer_options
 from satchel.cli.terminal import Terminal

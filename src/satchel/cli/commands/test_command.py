@@ -313,8 +313,6 @@ def _location(problem: BaseException, folder: str) -> str:
     if isinstance(problem, satchel.IsolatedToolError) or not frames:
         return ""
     own = [frame for frame in frames if frame.filename.startswith(os.path.join(folder, ""))]
-    if isinstance(problem, satchel.IsolatedToolError) or not frames:
-        return ""  # it was raised elsewhere: its place is in the log of the plugin's process
     frame = (own or frames)[-1]
     kind = f"{type(problem).__module__}.{type(problem).__qualname__}".removeprefix("builtins.")
     return f"{frame.filename}:{frame.lineno} in {frame.name}: {kind}"

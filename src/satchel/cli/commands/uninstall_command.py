@@ -7,7 +7,7 @@ import click
 
 from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
-from satchel.cli.installer import read_catalog
+from satchel.cli.installed_plugin import read_catalog
 from satchel.cli.selection_editor import forget, require_valid_selection
 from satchel.configuration.configuration import configuration_path
 from satchel.errors import NotFoundError, SatchelError

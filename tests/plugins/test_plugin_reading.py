@@ -7,7 +7,7 @@ import pytest
 
 from satchel.catalog.catalog_entries import Status
 from satchel.importing.distributions import scan_distributions
-from satchel.plugins.package_loading import load_package
+from satchel.plugins.code_loading import load_package
 from satchel.plugins.plugin_reading import read_package
 from satchel.settings import Limits
 from satchel.sources.package_scan import scan_packages

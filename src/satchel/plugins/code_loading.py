@@ -1,15 +1,17 @@
-"""Turn a plugin folder into a contribution, with or without importing its code."""
+"""Import the code of plugin folders and packages, add its parts to a contribution, and start it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
-from satchel.configuration.configuration import without_value
+from satchel.configuration.configuration import fingerprint, without_value
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.importing.code_guard import PluginCodeError, guarded
-from satchel.importing.importer import import_folder
+from satchel.importing.editable_imports import import_from_source
+from satchel.importing.importer import import_distribution, import_folder
 from satchel.plugins.code_contribution import (
     tools_of_modules,
     with_code_tools,
@@ -17,11 +19,6 @@ from satchel.plugins.code_contribution import (
 )
 from satchel.plugins.contract_attachment import with_contracts
 from satchel.plugins.hook_host import call_hooks
-from satchel.plugins.manifest_contribution import (
-    code_path,
-    is_isolated,
-    not_isolated,
-)
 from satchel.plugins.plugin_diagnostics import (
     code_problem,
     failed_contribution,
@@ -30,14 +27,24 @@ from satchel.plugins.plugin_diagnostics import (
     reading_failed,
     without_tools,
 )
-from satchel.plugins.plugin_reading import Rank, read_folder
-from satchel.plugins.value_fingerprint import fingerprint
+from satchel.plugins.plugin_reading import (
+    code_path,
+    is_isolated,
+    not_isolated,
+    read_folder,
+    read_package,
+    with_metadata,
+)
 
 if TYPE_CHECKING:
     from satchel.configuration.configuration import Configuration
     from satchel.diagnostics import Diagnostic
+    from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.importing.importer import ImportedCode
+    from satchel.plugins.code_contribution import ToolsFound
+    from satchel.plugins.plugin_reading import Rank
     from satchel.settings import Limits
+    from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
 
 _HOOK_MARKS = (b"hookimpl", b"def satchel_")
@@ -74,11 +81,9 @@ def load_folder(
 
     def collect() -> PluginContribution:
         tools = tools_of_modules(finding, modules, limits)
-        if not has_hooks:
-            return with_contracts(with_code_tools(contribution, tools), finding, code.modules, ())
-        answers = call_hooks(*modules.values())
-        hooked = with_hook_answers(contribution, finding.manifest, tools, answers, limits)
-        return with_contracts(hooked, finding, code.modules, answers.contracts)
+        hooked = modules.values() if has_hooks else ()
+        served, contracts = _with_parts(contribution, finding.manifest, tools, hooked, limits)
+        return with_contracts(served, finding, code.modules, contracts)
 
     try:
         # Making schemas imports pydantic, which takes long on a busy machine. A hook may hang.
@@ -169,3 +174,97 @@ def _config_fault(config: Configuration) -> Diagnostic | None:
         return None
     message = f"this version is not started and has no tools: {fault}"
     return make_diagnostic("plugin-startup-failed", Where(config.path), message, fix)
+
+
+def load_package(
+    finding: PackageFinding,
+    rank: Rank,
+    limits: Limits,
+    *,
+    alone: bool = True,
+    from_source: bool = False,
+) -> PluginContribution:
+    """Import what an installed plugin needs, and return its contribution.
+
+    `from_source` means that compiled files of the package are never used.
+    """
+    contribution = read_package(finding, rank)
+    if contribution.state is Status.FAILED:
+        return contribution
+    if finding.part is not None and is_isolated(finding.part):
+        return not_isolated(contribution, finding.part)
+    modules, has_entry = finding.modules, finding.may_have_hooks(limits)
+    if not (modules or has_entry):
+        return contribution
+    if from_source and finding.edited is None:
+        installed = finding.installed
+        import_from_source(installed.distribution, installed.site, installed.files)
+    try:
+        code = import_distribution(
+            finding.installed_with_code,
+            limits.plugin_import,
+            entry=has_entry,
+            modules=dict.fromkeys((*modules.values(), *finding.contract_modules.values())),
+            edited=finding.edited,
+            alone=alone,
+        )
+    except PluginCodeError as error:
+        return failed_contribution(
+            contribution, import_failed(error, contribution.path, contribution.name)
+        )
+    try:
+        contribution, _ = guarded(
+            lambda: _with_code_parts(contribution, finding, code, limits, has_entry=has_entry),
+            limits.hook,
+            "hook",
+            alone=alone,
+            own_modules=code.modules.keys() | {finding.installed.module},
+        )
+    except PluginCodeError as error:
+        code.undo()
+        problem = code_problem("plugin-hook-failed", error, contribution.path)
+        return failed_contribution(contribution, problem)
+    return with_code(contribution, code)
+
+
+def _with_code_parts(
+    contribution: PluginContribution,
+    finding: PackageFinding,
+    code: ImportedCode,
+    limits: Limits,
+    *,
+    has_entry: bool,
+) -> PluginContribution:
+    """Add tools, hook answers and contracts. Runs plugin code: call it inside `guarded`."""
+    modules = {name: code.modules[full] for name, full in finding.modules.items()}
+    contract_modules = {name: code.modules[full] for name, full in finding.contract_modules.items()}
+    all_modules = modules | contract_modules
+    tools: ToolsFound = (
+        tools_of_modules(finding.part, modules, limits) if finding.part and modules else ([], [])
+    )
+    hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in finding.hooked())]
+    part = finding.part and with_metadata(finding.part, finding)
+    contribution, contracts = _with_parts(
+        contribution,
+        part.manifest if part else None,
+        tools,
+        # The entry point may be one of the modules.
+        {id(module): module for module in hooked}.values(),
+        limits,
+    )
+    return with_contracts(contribution, finding.part, all_modules, contracts)
+
+
+def _with_parts(
+    contribution: PluginContribution,
+    manifest: PluginManifest | None,
+    tools: ToolsFound,
+    hooked: Collection[Any],
+    limits: Limits,
+) -> tuple[PluginContribution, Iterable[Any]]:
+    """Add tools, and the answers of the modules with hooks; return also their contracts."""
+    if not hooked:
+        return with_code_tools(contribution, tools), ()
+    answers = call_hooks(*hooked)
+    served = with_hook_answers(contribution, manifest, tools, answers, limits)
+    return served, answers.contracts
