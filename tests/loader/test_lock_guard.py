@@ -94,6 +94,14 @@ def test_something_missing_is_an_error_also_with_frozen(opened, file, here):
             opened(locked=file, **options)
 
 
+def test_of_many_differences_ten_are_named_and_the_others_counted(opened, file, here, write_skill):
+    for number in range(12):
+        write_skill(here / "skills", f"new-{number:02}")
+    with pytest.raises(SatchelError, match=r"added skill new-09.*; 2 more \(") as caught:
+        opened(locked=file)
+    assert "new-10" not in str(caught.value)
+
+
 def test_after_the_start_a_change_keeps_the_last_good_version(opened, file, here):
     app = opened(locked=file)
     append(here / "skills/greet/SKILL.md")

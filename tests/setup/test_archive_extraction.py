@@ -328,3 +328,8 @@ def test_no_names_and_links_lead_out(tmp_path_factory, members):
 @pytest.mark.parametrize("name", ["m.tar.gz", "m.zip", "m.tgz", "m.tar", "m.TAR.XZ", "m"])
 def test_an_archive_without_its_ending(name):
     assert stem_of(f"/x/{name}") == "m"
+
+
+def test_many_small_files_in_a_tar_are_within_the_bounds(world):
+    archive = tar(world / "m.tar", *(file(f"f{at}", b"") for at in range(400)))
+    assert len(extract(archive, world / "out", most_bytes=1000)) == 400
