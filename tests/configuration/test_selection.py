@@ -78,7 +78,7 @@ def test_what_is_not_meant_stays_on(pattern):
     assert not is_off(chosen(f"disable = ['{pattern}']"), "pdf")
 
 
-def test_patterns_of_skills_can_be_told_from_those_that_may_match_more():
+def test_patterns_for_more_than_skills_are_distinguished():
     patterns = SelectionPatterns(("pdf", "skill:a", "tool:skill", "group:b"))
     assert patterns.beyond_skills == ("pdf", "tool:skill", "group:b")
 
