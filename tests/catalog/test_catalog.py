@@ -80,3 +80,20 @@ def test_only_accepted_tools_and_skills_are_in_a_part_of_a_catalog(make):
     part = catalog.only(lambda entry: entry.name in {"a", "d"})
     assert ([*part.skills], [*part.tools]) == (["a"], ["d"])
     assert (part.groups["maps"].skills, part.groups["maps"].tools) == (("a",), ("d",))
+
+
+def test_a_tool_has_the_digest_and_the_runner_of_its_own_plugin(make):
+    plugins = [
+        make.plugin("p", "a", digest="1", runner="one", compatible_with=("0",)),
+        make.plugin("q", "b", digest="2", runner="two"),
+    ]
+    catalog = make.catalog([], plugins)
+    assert (catalog.plugin_digest_of("a"), catalog.plugin_digest_of("b")) == ("1", "2")
+    assert (catalog.runner_name_of("a"), catalog.runner_name_of("b")) == ("one", "two")
+    assert (catalog.compatible_digests_of("a"), catalog.compatible_digests_of("b")) == (("0",), ())
+
+
+def test_a_tool_that_is_not_served_has_no_digest_and_no_runner(make):
+    catalog = make.catalog([], [make.plugin("p", "a", digest="1", runner="one")])
+    assert catalog.plugin_digest_of("other") == catalog.runner_name_of("other") == ""
+    assert catalog.compatible_digests_of("other") == ()

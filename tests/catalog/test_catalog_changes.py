@@ -195,3 +195,13 @@ def replayed(old, new):
 @pytest.mark.parametrize("event", list(Event))
 def test_an_event_prints_as_its_word(event):
     assert f"{event}" == event.value
+
+
+@pytest.mark.parametrize("is_first_broken", [True, False])
+def test_of_two_skills_of_one_name_in_a_source_the_served_one_is_reported(make, is_first_broken):
+    skills = [
+        make.skill("a", key="a", order=0, broken=is_first_broken),
+        make.skill("a", key="x/a", order=1, broken=not is_first_broken),
+    ]
+    (change,) = diff(make.catalog(), make.catalog(skills, previous=make.catalog()))[-1:]
+    assert (change.event, change.name, change.message) == (Event.ADDED, "a", "")

@@ -1,8 +1,10 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from satchel.catalog.catalog_entries import Status
+from satchel.catalog.catalog_entries import Group, Status
+from satchel.sources.skill_files import IN_FOLDER
 
 
 @pytest.mark.parametrize("state", list(Status))
@@ -40,3 +42,26 @@ def test_a_place_in_the_order_is_no_part_of_what_an_entry_is(make):
 @pytest.mark.parametrize("state", list(Status))
 def test_only_what_is_broken_now_falls_back_to_its_last_good_version(state):
     assert state.falls_back is (state in {Status.DEGRADED, Status.SETTLING, Status.FAILED})
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_revoked_plugin_brings_its_groups_only_if_it_keeps_them(make, is_kept):
+    parts = {"groups": (Group(name="maps"),), "state": Status.REVOKED}
+    kept = {"keeps_groups": True} if is_kept else {}
+    catalog = make.catalog([], [make.plugin("p", **parts, **kept)])
+    assert ("maps" in catalog.groups) is is_kept
+
+
+def test_a_connected_server_is_a_plugin_that_says_so(make):
+    entries = make.catalog([], [make.plugin("p"), make.plugin("mcp:s", is_server=True)]).plugins
+    assert [entries[name].is_server for name in ("p", "mcp:s")] == [False, True]
+
+
+def test_a_skill_without_a_finding_is_in_its_folder(make):
+    skill = make.catalog([make.skill("a", source="here")]).skills["a"]
+    by_hand = replace(skill, finding=None)
+    assert by_hand.access is IN_FOLDER
+    assert by_hand.folder == "/here/a"
+    server = replace(IN_FOLDER, has_folder=False)
+    remote = SimpleNamespace(access=server)
+    assert replace(skill, finding=remote).folder == ""

@@ -4,7 +4,7 @@ import pytest
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import SkillEntry, ToolEntry
-from satchel.catalog.entry_filter import EntryFilter
+from satchel.catalog.entry_filter import EntryFilter, unmatched_patterns
 from satchel.sources.search_roots import Precedence
 
 
@@ -45,3 +45,20 @@ def test_patterns_count_for_their_kind(enable, disable, tools, skills):
 
 def test_equal_patterns_are_one_filter():
     assert len({EntryFilter.of(["a"], []), EntryFilter.of(("a",), ())}) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern", ["read", "pdf", "tool:write", "skill:p*", "team:pdf-folder", "files", "load_skill"]
+)
+def test_a_pattern_that_something_matches_gives_no_warning(pattern):
+    assert [*unmatched_patterns([pattern], CATALOG)] == []
+
+
+def test_each_pattern_that_nothing_matches_gives_a_warning_whatever_stands_before_it():
+    patterns = ["group:x", "read", "load_skill", "files", "tool:pdf", "skill:raed", "plugin:files"]
+    assert [*unmatched_patterns(patterns, CATALOG)] == [
+        "no tool and no skill matches 'group:x'",
+        "no tool and no skill matches 'tool:pdf'; did you mean pdf?",
+        "no tool and no skill matches 'skill:raed'; did you mean read?",
+        "no tool and no skill matches 'plugin:files'; write 'files' for all of a source",
+    ]

@@ -155,6 +155,12 @@ def test_the_name_of_a_plugin_becomes_the_name_of_a_variable(monkeypatch):
     )
 
 
+def test_a_key_that_can_be_no_variable_is_set_by_hand(tmp_path):
+    configuration = read_configuration("acme", {}, str(tmp_path))
+    assert configuration.how_to_set("key").startswith("satchel config set acme key, or put KEY=")
+    assert configuration.how_to_set("key", "a-b").startswith("put KEY=... and A-B=... into ")
+
+
 def test_no_value_is_in_a_repr(tmp_path, write):
     write(f"A={CANARY}")
     assert CANARY not in repr(read(tmp_path, b=CANARY))

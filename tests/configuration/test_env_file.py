@@ -135,5 +135,6 @@ def test_nothing_is_lost_where_several_change_one_file(file):
 
 def test_a_text_takes_the_place_only_of_the_one_that_was_read(file):
     assert replace_env(str(file), "", "A=1\n")
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert not replace_env(str(file), "", "A=2\n")
     assert env_text(str(file)) == "A=1\n"

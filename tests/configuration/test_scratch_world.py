@@ -31,3 +31,5 @@ def test_other_variables_stay(monkeypatch):
     monkeypatch.setenv("OTHER", "1")
     with scratch_world():
         assert os.environ["OTHER"] == "1"
+        os.environ["OTHER"] = "2"
+    assert os.environ["OTHER"] == "2"

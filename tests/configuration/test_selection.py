@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.configuration.selection import Selection, project_selection_path, selection_path
+from satchel.configuration.selection import (
+    Selection,
+    SelectionPatterns,
+    project_selection_path,
+    selection_path,
+    tool_filter,
+)
 from satchel.configuration.selection_reader import SELECTION_LIMIT, parse_selection, read_selection
 from satchel.errors import DefinitionError
 from satchel.sources.search_roots import Precedence
@@ -70,6 +76,22 @@ def test_a_pattern_is_a_name_an_address_a_source_or_a_glob_perhaps_of_a_kind(pat
 )
 def test_what_is_not_meant_stays_on(pattern):
     assert not is_off(chosen(f"disable = ['{pattern}']"), "pdf")
+
+
+def test_patterns_for_more_than_skills_are_distinguished():
+    patterns = SelectionPatterns(("pdf", "skill:a", "tool:skill", "group:b"))
+    assert patterns.beyond_skills == ("pdf", "tool:skill", "group:b")
+
+
+def test_tools_of_a_server_are_accepted_by_patterns_of_tools_whatever_their_names():
+    assert tool_filter(None, [])("read")
+    assert [tool_filter(["read", "tool:group:*"], [])(name) for name in ("read", "write")] == [
+        True,
+        False,
+    ]
+    assert tool_filter(["group:*"], [])("group:delete")
+    assert not tool_filter(["*"], ["group:delete"])("group:delete")
+    assert tool_filter(["full"], ["other"])("short", "full")
 
 
 def test_what_is_typed_in_another_normal_form_is_the_same_name():
@@ -190,6 +212,22 @@ def test_the_servers_of_a_mcp_json_are_the_same_in_each_clone(user, tmp_path):
     assert tables[0]["b"]["cwd"] == "${PWD}"
 
 
+def test_a_broken_mcp_json_is_reported_and_its_last_good_servers_stay(user, project):
+    servers = write(project.parent / ".mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    good = read_selection(str(user), str(project))
+    servers.write_text('{"mcpServers": {"a":\n')
+    broken = read_selection(str(user), str(project), good)
+    assert [(item.code, item.where.path) for item in broken.diagnostics] == [
+        ("mcp-invalid", str(servers))
+    ]
+    assert [list(file.servers) for file in broken.files if file.servers] == [["a"]]
+    cold = read_selection(str(user), str(project))
+    assert (codes(cold), [file.servers for file in cold.files if file.servers]) == (
+        ["mcp-invalid"],
+        [],
+    )
+
+
 def test_one_file_by_two_paths_counts_once(user, tmp_path):
     write(user, "disable = ['pdf']")
     link = tmp_path / "link"
@@ -205,6 +243,7 @@ BROKEN = {
     "a number inside": (b"enable = ['a', 1]", 1),
     "a table": (b"[disable]\na = 1", 1),
     "a key of both": (b"disable.a = 1", 1),
+    "cut off at its end": (b"a = 1\nb =", 2),
     "twice": (b"disable = []\ndisable = []", 2),
     "too deep": (b"disable = " + b"[" * 5000, None),
     "too large": (b"#" * (SELECTION_LIMIT + 1), None),
@@ -222,6 +261,7 @@ def test_a_broken_file_is_reported_with_its_line_and_its_last_good_values_stay_i
     assert (problem.code, problem.severity) == ("choices-unreadable", "error")
     assert (problem.where.path, problem.where.line) == (str(user), line)
     assert "stays in use" in problem.message
+    assert "[config.PLUGIN]" not in problem.fix
     assert is_off(broken, "pdf")
     assert is_off(read_selection(str(user), before=broken), "pdf")
     cold = read_selection(str(user))
@@ -330,6 +370,7 @@ def test_values_that_are_no_tables_are_reported_and_the_last_good_ones_stay(user
     choices = read_selection(str(user), str(project), before)
     assert codes(choices) == ["choices-unreadable"]
     assert "stays in use" in choices.diagnostics[0].message
+    assert choices.diagnostics[0].fix.endswith(" and [config.PLUGIN]")
     assert choices.layer("weather").values == {"unit": "C"}
 
 

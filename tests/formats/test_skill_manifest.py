@@ -304,6 +304,11 @@ def test_an_unknown_field_is_kept_and_a_typo_is_recognised():
     assert {item.severity for item in strictly(reading.diagnostics)} == {Severity.ERROR}
 
 
+def test_no_field_that_is_there_already_is_suggested_for_an_unknown_one():
+    (unknown,) = with_field("license: MIT\nlicence: MIT").diagnostics
+    assert unknown.fix == "Move it below 'metadata:'."
+
+
 # What we go by beyond the format
 
 

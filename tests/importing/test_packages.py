@@ -94,6 +94,20 @@ def test_a_package_that_is_not_enabled_is_known_and_not_imported(acme):
     assert "acme" not in sys.modules
 
 
+def test_a_package_is_enabled_by_its_plugin_unless_another_package_has_one_of_that_name(site, acme):
+    install(site, "other-tools", points="other = acme")
+    (problem,) = plugin(Satchel()).diagnostics
+    assert problem.fix == "satchel enable acme"
+    install(site, "rival-tools")
+    problems = [
+        item.diagnostics[0] for item in Satchel().catalog.all_plugins if item.name == "acme"
+    ]
+    assert {item.fix for item in problems} == {
+        "satchel enable acme-tools",
+        "satchel enable rival-tools",
+    }
+
+
 def test_problems_of_a_package_that_is_not_enabled_are_not_reported(site, acme):
     (site / "acme" / "toolkit.yaml").write_text("groups: 7\n")
     assert [item.code for item in plugin(Satchel()).diagnostics] == ["plugin-not-enabled"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel import DefinitionError, Satchel, SatchelError, Settings, ToolCall
+from satchel import DefinitionError, Project, Satchel, SatchelError, Settings, ToolCall
 from satchel.catalog.catalog_entries import Status
 
 
@@ -92,6 +92,35 @@ def test_something_missing_is_an_error_also_with_frozen(opened, file, here):
     for options in ({}, {"frozen": True}):
         with pytest.raises(SatchelError, match="removed skill greet"):
             opened(locked=file, **options)
+
+
+def test_of_many_differences_ten_are_named_and_the_others_counted(opened, file, here, write_skill):
+    for number in range(12):
+        write_skill(here / "skills", f"new-{number:02}")
+    with pytest.raises(SatchelError, match=r"added skill new-09.*; 2 more \(") as caught:
+        opened(locked=file)
+    assert "new-10" not in str(caught.value)
+
+
+def test_while_a_plugin_is_held_something_else_that_is_missing_is_an_error(opened, file, here):
+    append(here / "plugins/demo/tools.py")
+    shutil.rmtree(here / "skills/greet")
+    with pytest.raises(SatchelError, match="removed skill greet"):
+        opened(locked=file, frozen=True)
+
+
+def test_no_version_of_a_plugin_gets_values_that_are_not_locked(opened, here):
+    project = Project(here, trust="code")
+    choices = here / "satchel.toml"
+    choices.write_text("[config.demo]\nkey = 'locked'\n")
+    path = here / "satchel.lock"
+    path.write_text(opened(project=project).lock_contents(path).text)
+    app = opened(project=project, locked=path)
+    assert "echo" in app.catalog.tools
+    choices.write_text("[config.demo]\nkey = 'other'\n")
+    app.refresh()
+    assert app.catalog.plugin("demo").state is Status.REVOKED
+    assert "echo" not in app.catalog.tools
 
 
 def test_after_the_start_a_change_keeps_the_last_good_version(opened, file, here):

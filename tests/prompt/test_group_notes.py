@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.prompt.group_notes import render_notes
+from satchel.prompt.group_notes import render_notes, render_sections
 from satchel.text import has_hidden
 
 
@@ -14,6 +14,10 @@ def test_each_group_has_its_notes_under_its_own_heading():
 def test_a_group_without_notes_is_not_mentioned():
     assert render_notes([("maps", " \n"), ("web", "\u200b"), ("basic", "")]) == ""
     assert render_notes([]) == ""
+
+
+def test_sections_are_paragraphs_and_empty_ones_are_left_out():
+    assert render_sections(["One.\n", "", " \u200b", "Two."]) == "One.\n\nTwo."
 
 
 def test_notes_keep_their_own_lines_and_indents():

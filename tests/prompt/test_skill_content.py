@@ -44,6 +44,14 @@ def test_without_files_there_is_no_list_of_them():
     )
 
 
+def test_a_skill_of_a_server_says_where_it_is_from_and_a_command_has_no_folder():
+    text = render_content("pdf", "Do.", "skill://pdf", [], origin="the MCP server docs")
+    assert "Skill of the MCP server docs, at skill://pdf\nRelative paths are relative" in text
+    assert render_content("pdf", "Do.", "", []) == (
+        '<skill_content name="pdf">\nDo.\n</skill_content>'
+    )
+
+
 def test_many_files_are_counted_not_listed():
     files = [f"{at}.md" for at in range(60)]
     text = render_content("a", "", "/s", files)

@@ -50,6 +50,13 @@ def test_nothing_takes_no_tokens_and_anything_takes_one():
     assert about_tokens("\ud800") >= 1
 
 
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("four", 1), ("abcdefgh", 2), ("IDs", 3), ("技", 2), ("技能说", 6)]
+)
+def test_letters_other_characters_and_other_alphabets_are_counted_by_the_rule(text, tokens):
+    assert about_tokens(text) == tokens
+
+
 @given(st.text(), st.text())
 def test_a_longer_text_takes_no_fewer_tokens(first, second):
     assert about_tokens(first) <= about_tokens(first + second)

@@ -264,6 +264,14 @@ def test_the_end_of_a_packed_tar_counts(world, mode):
     assert_refused(archive, world)
 
 
+def test_bytes_of_a_tar_that_no_file_contains_are_bounded_too(world):
+    info, data = file("a", b"\0" * 18_000_000)
+    info.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": "0"}
+    archive = tar(world / "m.tar", (info, data), file("b"), mode="w:gz")
+    assert_refused(archive, world, "more bytes than allowed", most_bytes=1000)
+    assert extract(archive, world / "out", most_bytes=2_000_000) == ["a", "b"]
+
+
 def test_what_follows_the_end_of_a_tar_is_bounded_too(world):
     archive = tar(world / "m.tar", file("a", b"x"))
     archive.write_bytes(gzip.compress(archive.read_bytes() + bytes(50_000_000)))
@@ -328,3 +336,8 @@ def test_no_names_and_links_lead_out(tmp_path_factory, members):
 @pytest.mark.parametrize("name", ["m.tar.gz", "m.zip", "m.tgz", "m.tar", "m.TAR.XZ", "m"])
 def test_an_archive_without_its_ending(name):
     assert stem_of(f"/x/{name}") == "m"
+
+
+def test_many_small_files_in_a_tar_are_within_the_bounds(world):
+    archive = tar(world / "m.tar", *(file(f"f{at}", b"") for at in range(400)))
+    assert len(extract(archive, world / "out", most_bytes=1000)) == 400

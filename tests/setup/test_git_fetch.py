@@ -154,6 +154,7 @@ def test_the_users_own_configuration_and_environment_start_nothing(
 
 def test_a_submodule_and_a_link_that_leads_out_are_left_out_and_named(work, commit, fetch):
     commit(a="1", d__b="2")
+    (work / "z").write_text("3")
     (work / "inside").symlink_to("d/b")
     (work / "d/outside").symlink_to("../../etc/passwd")
     (work / "absolute").symlink_to("/etc/passwd")
@@ -162,7 +163,7 @@ def test_a_submodule_and_a_link_that_leads_out_are_left_out_and_named(work, comm
     git(work, "update-index", "--add", "--cacheinfo", f"160000,{head},module")
     git(work, "commit", "-q", "-m", "links")
     _, files, notes = fetch()
-    assert files == {"a": "1", "d/b": "2", "inside": "2"}
+    assert files == {"a": "1", "d/b": "2", "inside": "2", "z": "3"}
     assert notes == (
         "left out the submodule module",
         "left out the link absolute, which leads out",

@@ -55,7 +55,7 @@ def hold_newcomers(
     for name, rivals in by_name.items():
         served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
         if reads_like_session_tool(name):
-            held |= {id(entry): _replaces_own(entry) for entry in served if not _is_remote(entry)}
+            held |= {id(entry): _replaces_own(entry) for entry in served}
         elif len(rivals) > 1 or (absent and served):
             held |= _held_by_owner(name, served, absent, rules)
     if not held:

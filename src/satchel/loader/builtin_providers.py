@@ -230,9 +230,9 @@ class _SkillsOfPlugins(PassProvider):
                 last = inputs.cache.skills.get(root)
                 if is_rejected and last is not None:
                     yield last
-                    continue
-                # Changes made while it was rejected are not in `dirty`: read everything.
-                yield _scan_skills(inputs, root, None if was_rejected else inputs.options.dirty)
+                else:
+                    # Changes made while it was rejected are not in `dirty`: read everything.
+                    yield _scan_skills(inputs, root, None if was_rejected else inputs.options.dirty)
         # Last: a command must not take the name of a skill that the model uses.
         for plugin in served:
             for root in _roots(now, plugin, plugin.contribution.command_paths, RootKind.COMMANDS):
@@ -241,8 +241,8 @@ class _SkillsOfPlugins(PassProvider):
                 last = inputs.cache.skills.get(root)
                 if last is not None and not may_be_folder(plugin.path):
                     yield last  # the plugin is gone for a moment only, or will be in the next pass
-                    continue
-                yield scan_commands(root, inputs.limits, last, inputs.options.dirty)
+                else:
+                    yield scan_commands(root, inputs.limits, last, inputs.options.dirty)
 
 
 def _scan_skills(inputs: PassInputs, root: SearchRoot, dirty: frozenset[str] | None) -> SkillScan:

@@ -381,13 +381,12 @@ def _render_if_all_fit(
     count: int,
 ) -> str | None:
     """Return the text if it fits. Parts are tried first: of very many, few are written."""
-    text = None
-    while text is None or count < 2 * len(skills):
-        text = render(skills[:count])
-        if not page.fits(text):
+    while count < len(skills):
+        if not page.fits(render(skills[:count])):
             return None
         count *= 2
-    return text
+    text = render(skills)
+    return text if page.fits(text) else None
 
 
 def _steps(start: int, factor: float) -> Iterator[int]:

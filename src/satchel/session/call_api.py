@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from satchel.session.calls import Arguments, CallDispatcher
     from satchel.session.lazy_dispatcher import LazyDispatcher
     from satchel.shared import SharedView
-    from satchel.tools import Item, ToolCall, ToolContext, ToolResult
+    from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult
 
 
 class CallApi(ABC):
@@ -131,7 +131,11 @@ class CallApi(ABC):
         shared_view = self._shared_view()
         return shared_view.get_or_make(
             "guide",
-            lambda: render_guide(map(_guide_entry, shared_view.view.sent_tools)),
+            lambda: render_guide(
+                _guide_entry(entry, entry.tool)
+                for entry in shared_view.view.sent_tools
+                if entry.tool is not None
+            ),
         )
 
     def validate(
@@ -173,13 +177,13 @@ class CallApi(ABC):
         return self._calls.execute_streaming(self._shared_view, calls, executor, context)
 
 
-def _guide_entry(entry: ToolEntry) -> ToolGuideEntry:
+def _guide_entry(entry: ToolEntry, tool: Tool) -> ToolGuideEntry:
     from satchel.prompt.tool_guide import ToolGuideEntry  # lazy: needed only by a planner
 
     rules = entry.contract.invariants if entry.contract else ()
     return ToolGuideEntry(
         name=entry.name,
-        description=entry.tool.description if entry.tool else entry.description,
-        parameters=entry.tool.parameters if entry.tool else {},
+        description=tool.description,
+        parameters=tool.parameters,
         rules=tuple((rule.id, rule.rule) for rule in rules),
     )

@@ -1,0 +1,37 @@
+from dataclasses import replace
+
+import pytest
+
+from satchel.catalog.catalog_entries import PluginContribution
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.formats.mcp_json import McpServerManifest
+from satchel.loader.wanted_servers import with_servers
+from satchel.sources.search_roots import Precedence
+
+NOT_STARTED = make_diagnostic("mcp-not-started", Where("/p"), "is not started")
+OTHER = make_diagnostic("plugin-field-unknown", Where("/p"), "is unknown")
+
+
+@pytest.mark.parametrize("run_code", [True, False])
+@pytest.mark.parametrize("has_servers", [True, False])
+def test_only_a_server_that_is_connected_is_not_reported_as_not_started(
+    pass_inputs, run_code, has_servers
+):
+    server = McpServerManifest(name="s", table={"command": "x"})
+    contribution = PluginContribution(
+        name="p",
+        source="/p",
+        scope=Precedence.EXPLICIT,
+        path="/p",
+        unit="/p",
+        rank=(),
+        digest="",
+        servers=(server,) if has_servers else (),
+        diagnostics=(NOT_STARTED, OTHER),
+    )
+    is_connected = run_code and has_servers
+    config = pass_inputs(run_code=run_code).config
+    diagnostics = with_servers(contribution, config).diagnostics
+    assert diagnostics == ((OTHER,) if is_connected else (NOT_STARTED, OTHER))
+    without = replace(contribution, diagnostics=(OTHER,))
+    assert with_servers(without, config) is without
