@@ -1,7 +1,8 @@
 """A server of skills that is written by hand, of the older era: `lying.py BOOK`.
 
 The book is read anew for each answer: `skills` are entries of pages (a list of lists, as JSON),
-`contents` what stands at each address, `tools` its tools. What it does wrong stands there, too:
+`contents` what stands at each address, `tools` its tools, and `lists` the results of other lists
+by their methods. What it does wrong stands there, too:
 `refuse` and `hang` are methods; what is read and cancelled is written where it says.
 """
 
@@ -42,6 +43,7 @@ def answer(asked, book):  # noqa: C901
                 "capabilities": {
                     "tools": {"listChanged": True},
                     "resources": {"listChanged": True},
+                    "prompts": {},
                     "extensions": {"io.modelcontextprotocol/skills": {}},
                 },
                 "serverInfo": {"name": "lying", "version": "0"},
@@ -59,6 +61,8 @@ def answer(asked, book):  # noqa: C901
             result = {"skills": pages[at] if pages else []}
             if at + 1 < len(pages):
                 result["nextCursor"] = str(at + 1)
+        case _ if method in book.get("lists", ()):
+            result = book["lists"][method]
         case "resources/read":
             result = {"contents": book["contents"].get(params["uri"], [])}
         case _:

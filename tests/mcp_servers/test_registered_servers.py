@@ -760,7 +760,7 @@ def test_a_server_that_does_not_list_its_tools_is_down(plain):
     with satchel_of(mcp_connect=4) as app:
         app.register_mcp_server(plain("echo", how=("hang",)), name="box")
         (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-down"]
-        assert "did not list its tools within 4 s (limit mcp_connect)" in problem.message
+        assert "did not list them within 4 s (limit mcp_connect)" in problem.message
 
 
 @pytest.mark.slow

@@ -353,6 +353,17 @@ def servers_with_instructions(world):
         yield from box.diagnostics(server, "told")
 
 
+def servers_with_prompts_and_resources(world):
+    uris = [{"name": "a", "uriTemplate": f"a://{number}/{{x}}"} for number in range(3)]
+    lists = {
+        "prompts/list": {"prompts": [{"name": f"p{number}"} for number in range(3)]},
+        "resources/list": {"resources": [{"name": "without-a-uri"}]},
+        "resources/templates/list": {"resourceTemplates": uris},
+    }
+    box = Servers(world)
+    yield from box.diagnostics(box.skills("lists", lists=lists), "lists", mcp_tools=2)
+
+
 def servers_that_need_a_login(world):
     class Refusing(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -466,5 +477,6 @@ WORLDS = [
     *(files, limits, names_and_secrets, last_good_one, lost_files, lost_mounts, lock_file),
     nothing_to_validate,
     *(saved_sessions, watches, host, servers_of_tools, servers_of_skills, providers, projects),
-    *(unreadable, servers_with_instructions, servers_that_need_a_login, runners),
+    *(unreadable, servers_with_instructions, servers_with_prompts_and_resources),
+    *(servers_that_need_a_login, runners),
 ]

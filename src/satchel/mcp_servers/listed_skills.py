@@ -4,11 +4,10 @@ In the extension `io.modelcontextprotocol/skills` an entry of the list has the f
 SKILL.md, and the size and digest of every file of the skill. The files are read on demand.
 """
 
-import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
@@ -19,15 +18,13 @@ from satchel.files.secret_files import is_secret_file
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.connection_errors import is_connection_closed
-from satchel.mcp_servers.plain_requests import pages_of
+from satchel.mcp_servers.list_reader import REPORT, ListedItems, read_list
 from satchel.mcp_servers.tool_definitions import ServerSnapshot
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.skill_files import is_file_name
 from satchel.sources.skill_findings import SKILL_FILE
 from satchel.text import one_line, shorten
-from satchel.tools.callables import in_thread
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -39,8 +36,6 @@ MOST_FILES = 512
 MOST_BYTES = 16 * MIB
 """The extension's limits: clients need not accept larger skills."""
 
-_MAX_PAGES = 1_000
-_MAX_DIAGNOSTICS = 20
 _MAX_URI_LENGTH = 1_024
 _URI = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)")
 _YES, _NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
@@ -77,120 +72,55 @@ class ListedSkill:
         return next((file for file in self.files if file.name == name), None)
 
 
-async def list_skills(client: "Client", server: str, where: str, limits: Limits) -> ServerSnapshot:
+async def list_skills(
+    client: "Client", server: str, where: Where, limits: Limits
+) -> ServerSnapshot:
     """Return the skills that a server lists, alone; none without the skills extension.
 
     A list that cannot be read is a diagnostic: the server's tools still work. Raises an error if
     the connection is broken.
     """
-    from mcp import MCPError
-
     if EXTENSION not in (client.server_capabilities.extensions or {}):
         return ServerSnapshot()
-    collected = _Entries(server, where, limits)
-    why = ""
-    try:
-        # One limit for all pages: the tools are published only after them.
-        async with asyncio.timeout(limits.mcp_connect):
-            async for page in pages_of(client, "skills/list", _MAX_PAGES):
-                # In a thread: this is the event loop of all servers, and a page may be long.
-                if not await in_thread(partial(collected.add, page)):
-                    break
-    except TimeoutError:
-        why = f"it did not list them within {limits.mcp_connect:g} s (limit mcp_connect)"
-    except MCPError as problem:
-        if is_connection_closed(problem):
-            raise
-        why = f"it refused: {shorten(one_line(problem.message), 300)}"
-    except ValueError:  # pydantic's ValidationError, too
-        why = "its response is not a list of skills"
-    return collected.unlisted(why) if why else collected.listing()
 
+    def check(entry: Any) -> tuple[str, ListedSkill, int]:
+        skill = read_entry(entry, server, limits)
+        size = len(str(skill.frontmatter)) + sum(len(file.uri) for file in skill.files)
+        return skill.address, skill, size
 
-class _Entries:
-    def __init__(self, server: str, where: str, limits: Limits) -> None:
-        self._server, self._where, self._limits = server, where, limits
-        self._valid: dict[str, ListedSkill] = {}
-        self._diagnostics: list[Diagnostic] = []
-        self._seen = self._size = self._unreported = 0
-        self._ttl: float | None = None
-
-    def add(self, page: Mapping[str, Any]) -> bool:
-        """Add the entries of a page. Return whether there is room for more. Raises `ValueError`."""
-        entries = page.get("skills")
-        if not isinstance(entries, list):
-            raise ValueError("no list of skills")  # noqa: TRY004 - it is the server's error
-        ttl = page.get("ttlMs")
-        if isinstance(ttl, int | float) and ttl > 0:
-            self._ttl = min(ttl / 1000, self._ttl or ttl / 1000)
-        for entry in entries:
-            if self._seen >= self._limits.mcp_skills or self._size > self._limits.mcp_message:
-                self._diagnostics.append(self._too_many())
-                return False
-            self._seen += 1
-            self._add(entry)
-        return True
-
-    def _add(self, entry: Any) -> None:
-        try:
-            skill = read_entry(entry, self._server, self._limits)
-        except DefinitionError as problem:
-            self._leave_out(entry, problem.message)
-            return
-        if self._valid.setdefault(skill.address, skill) is not skill:
-            self._leave_out(entry, "the list has an earlier skill of that address")
-            return
-        self._size += len(str(skill.frontmatter)) + sum(len(file.uri) for file in skill.files)
-
-    def _leave_out(self, entry: Any, why: str) -> None:
-        if len(self._diagnostics) < _MAX_DIAGNOSTICS:
-            uri = entry.get("uri") if isinstance(entry, Mapping) else None
-            name = uri if isinstance(uri, str) else "without an address"
-            self._diagnostics.append(invalid_skill(self._where, name, why))
-        else:
-            self._unreported += 1
-
-    def listing(self) -> ServerSnapshot:
-        """Return all valid skills, and diagnostics about the others."""
-        diagnostics = list(self._diagnostics)
-        if self._unreported:
-            message = f"{self._unreported} more skills are left out"
-            diagnostics.append(make_diagnostic("mcp-skill-invalid", Where(self._where), message))
-        skills = sorted(self._valid.values(), key=lambda skill: skill.address)
-        return ServerSnapshot(
-            skills=tuple(skills),
-            diagnostics=tuple(dict.fromkeys(diagnostics)),
-            ttl=self._ttl,
-        )
-
-    def unlisted(self, why: str) -> ServerSnapshot:
-        """Return no skills and a diagnostic: a part of the list would look complete."""
-        message = f"cannot list its skills: {why}"
-        diagnostic = make_diagnostic("mcp-skills-unlisted", Where(self._where), message, _REPORT)
-        return ServerSnapshot(diagnostics=(diagnostic,))
-
-    def _too_many(self) -> Diagnostic:
-        return make_diagnostic(
-            "mcp-too-many-skills",
-            Where(self._where),
-            f"it lists more than {self._limits.mcp_skills} skills (limit mcp_skills), or more of "
-            f"them than {self._limits.mcp_message // MIB} MiB (limit mcp_message); the rest is "
-            "left out",
-            "raise the limit, or let the server list fewer skills",
-        )
-
-
-_REPORT = "report it to the maintainer of the server"
-
-
-def invalid_skill(where: str, skill: str, why: str) -> Diagnostic:
-    """Return the diagnostic for a skill that cannot be used."""
-    return make_diagnostic(
-        "mcp-skill-invalid",
-        Where(where),
-        f"skill {shorten(one_line(skill), 100)!r} is left out: {shorten(one_line(why), 300)}",
-        _REPORT,
+    items = ListedItems(
+        "skill",
+        where,
+        check,
+        most=(limits.mcp_skills, "mcp_skills"),
+        largest=(limits.mcp_message, "mcp_message"),
     )
+    if why := await read_list(partial(_page, client), "skills", items, limits.mcp_connect):
+        # No skills: a part of the list would look complete.
+        message = items.unlisted(why)
+        diagnostic = make_diagnostic("mcp-skills-unlisted", where, message, REPORT)
+        return ServerSnapshot(diagnostics=(diagnostic,))
+    return ServerSnapshot(skills=items.values, diagnostics=items.diagnostics, ttl=items.ttl)
+
+
+async def _page(client: "Client", cursor: str | None) -> Any:
+    from mcp_types import PaginatedRequestParams, Request
+
+    request = Request[PaginatedRequestParams, str](
+        method="skills/list", params=PaginatedRequestParams(cursor=cursor)
+    )
+    return await client.session.send_request(request, _page_type())
+
+
+@cache
+def _page_type() -> Any:
+    from mcp_types import PaginatedResult
+
+    class SkillsPage(PaginatedResult):
+        skills: list[Any]
+        ttl_ms: float = 0
+
+    return SkillsPage
 
 
 def read_entry(entry: Any, server: str, limits: Limits) -> ListedSkill:

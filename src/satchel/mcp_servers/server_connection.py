@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from satchel.diagnostics import Where
 from satchel.errors import ToolError
 from satchel.mcp_servers.call_outcome import (
     decode_response,
@@ -32,6 +33,7 @@ from satchel.mcp_servers.connection_errors import (
     is_unreadable,
     unsent_question,
 )
+from satchel.mcp_servers.list_reader import drop_invalid_items
 from satchel.mcp_servers.listed_skills import list_skills
 from satchel.mcp_servers.resource_reader import bytes_of_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions, keep_listening
@@ -41,7 +43,7 @@ from satchel.mcp_servers.server_offers import list_offers
 from satchel.mcp_servers.server_process import StderrBuffer
 from satchel.mcp_servers.server_transports import HEADERS_META, open_transport
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition, joined
-from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools
+from satchel.mcp_servers.tool_lister import ToolLister
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
@@ -102,14 +104,15 @@ class ServerConnection:
         """Return all that the server offers. Raises an error if the connection is broken."""
         if isinstance(self._server, WorkerServer):
             return await self.tools()
-        tools, skills, offers = await asyncio.gather(
+        where = Where(str(self._server))
+        lists = await asyncio.gather(
             self.tools(),
-            list_skills(self._client, self._name, str(self._server), self._limits),
-            list_offers(self._client, self._limits),
+            list_skills(self._client, self._name, where, self._limits),
+            list_offers(self._client, where, self._limits),
         )
         info = self._client.server_info
         return replace(
-            with_instructions(joined(tools, skills, offers), self._client.instructions),
+            with_instructions(joined(*lists), self._client.instructions),
             version=shorten(one_line(info.version), 100) if info and info.version else "",
         )
 
@@ -283,7 +286,7 @@ async def connect(
             version = client.protocol_version
         except RuntimeError:  # not negotiated yet
             return
-        mark_invalid_tools(result, version, limits.mcp_tools)
+        drop_invalid_items(result, version, limits.mcp_tools)
 
     def on_end() -> None:
         connection.has_ended = True

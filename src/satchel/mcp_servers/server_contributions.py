@@ -12,6 +12,7 @@ from satchel.configuration.selection import tool_filter
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic, outage_text
 from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.list_reader import invalid_item
 from satchel.mcp_servers.pin_store import PinVerdict, ToolDrift
 from satchel.mcp_servers.remote_tool import RemoteTool
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, changed_instructions, notes_of
@@ -19,7 +20,6 @@ from satchel.mcp_servers.server_offers import RemotePrompt, RemoteResource
 from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.server_pool import ServerHandle
 from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition
-from satchel.mcp_servers.tool_lister import invalid_tool
 from satchel.mcp_servers.tool_naming import ToolNames, fit_tool_name, names_for
 from satchel.names import near_misses
 from satchel.sources.search_roots import Precedence
@@ -154,7 +154,7 @@ def _contribution(
         try:
             tools.append(_tool(item, definition, naming.names[definition.name]))
         except DefinitionError as problem:
-            problems.append(invalid_tool(where, definition.name, problem.message))
+            problems.append(invalid_item("tool", where, definition.name, problem.message))
     # Named in each: several servers are often started by one command, such as npx.
     diagnostics = [
         replace(item, message=f"MCP server {config.name!r}: {item.message}") for item in problems

@@ -4,16 +4,15 @@ import asyncio
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from satchel.errors import ToolError
+from satchel.diagnostics import Where
+from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
-from satchel.mcp_servers.connection_errors import is_connection_closed
-from satchel.mcp_servers.plain_requests import pages_of
+from satchel.mcp_servers.list_reader import ListedItems, read_list
 from satchel.mcp_servers.protocol_fields import (
     LONGEST_TEXT,
     FieldReader,
@@ -42,17 +41,21 @@ from satchel.tools.runner import LOOP
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp_types import Prompt
 
     from satchel.mcp_servers.server_contributions import ServerOffer
 
 BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[str, Any]]"]
 """Starts to send a request to its server, given the method and its parameters."""
 
-_MAX_PAGES = 100
 _LONGEST_NAME, _LONGEST_URI = 200, 2_000
 _MAX_ARGUMENTS = 50
 _MAX_SUGGESTIONS = 100
 _SKILLS = "skill://"
+_NOT_A_URI = (
+    f"its URI is empty, longer than {_LONGEST_URI} characters, or has blanks or hidden ones"
+)
+_NOT_PLAIN = f"its name is empty, longer than {_LONGEST_NAME} characters, or has hidden ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,113 +94,82 @@ class OfferedResource:
 # ---- listing -----------------------------------------------------------------------------------
 
 
-async def list_offers(client: "Client", limits: Limits) -> ServerSnapshot:
+async def list_offers(client: "Client", where: Where, limits: Limits) -> ServerSnapshot:
     """Return the prompts and resources of a server. A list that it does not return is empty.
 
     Raises an error if the connection is broken.
     """
     able = client.server_capabilities
-    if able.prompts is None and able.resources is None:
-        return ServerSnapshot()
-    prompts: list[Any] = []
-    resources: list[Any] = []
-    templates: list[Any] = []
-    with suppress(TimeoutError):
-        async with asyncio.timeout(limits.mcp_connect):
-            if able.prompts is not None:
-                await _read_list(client, "prompts/list", "prompts", prompts, limits)
-            if able.resources is not None:
-                await _read_list(client, "resources/list", "resources", resources, limits)
-                method = "resources/templates/list"
-                await _read_list(client, method, "resourceTemplates", templates, limits)
-    # In a thread: this is the event loop of all servers.
-    lists = (prompts, resources, templates)
-    offers: ServerSnapshot = await in_thread(partial(_checked, *lists, FieldReader(limits)))
-    return replace(offers, completes=able.completions is not None)
 
+    def items_of(kind: str, check: Callable[..., Any]) -> ListedItems:
+        return ListedItems(
+            kind,
+            where,
+            partial(check, FieldReader(limits)),
+            most=(limits.mcp_tools, "mcp_tools"),
+            largest=(limits.mcp_listing, "mcp_listing"),
+        )
 
-async def _read_list(
-    client: "Client", method: str, key: str, items: list[Any], limits: Limits
-) -> None:
-    from mcp import MCPError
-
-    try:
-        async for page in pages_of(client, method, _MAX_PAGES):
-            listed = page.get(key)
-            items += listed if isinstance(listed, list) else []
-            del items[limits.mcp_tools :]
-            if len(items) >= limits.mcp_tools:
-                return
-    except MCPError as problem:
-        if is_connection_closed(problem):
-            raise
-    except ValueError:  # pydantic's ValidationError, too
-        return
-
-
-def _checked(
-    prompts: list[Any], resources: list[Any], templates: list[Any], fields: FieldReader
-) -> ServerSnapshot:
-    """Return what is valid; the first of equal names counts."""
-    by_name: dict[str, OfferedPrompt] = {}
-    by_uri: dict[str, OfferedResource] = {}
-    for item in prompts:
-        if (prompt := _prompt(item, fields)) is not None:
-            by_name.setdefault(prompt.name, prompt)
-    for item, key in (*((r, "uri") for r in resources), *((t, "uriTemplate") for t in templates)):
-        if (resource := _resource(item, key, fields)) is not None:
-            by_uri.setdefault(resource.uri, resource)
+    prompts = items_of("prompt", _prompt)
+    resources, templates = items_of("resource", _resource), items_of("resource", _resource)
+    lists: list[tuple[Any, str, ListedItems]] = []
+    if able.prompts is not None:
+        lists.append((client.list_prompts, "prompts", prompts))
+    if able.resources is not None:
+        lists.append((client.list_resources, "resources", resources))
+        lists.append((client.list_resource_templates, "resource_templates", templates))
+    await asyncio.gather(*(read_list(*arguments, limits.mcp_connect) for arguments in lists))
+    by_uri = templates.valid | resources.valid
     return ServerSnapshot(
-        prompts=tuple(sorted(by_name.values(), key=lambda prompt: prompt.name)),
-        resources=tuple(sorted(by_uri.values(), key=lambda resource: resource.uri)),
+        prompts=prompts.values,
+        resources=tuple(by_uri[uri] for uri in sorted(by_uri) if not _is_of_skill(uri)),
+        diagnostics=(*prompts.diagnostics, *resources.diagnostics, *templates.diagnostics),
+        completes=able.completions is not None,
     )
 
 
-def _prompt(item: Any, fields: FieldReader) -> OfferedPrompt | None:
-    from mcp_types import Prompt
-
-    name = _plain(item, "name", _LONGEST_NAME)
-    listed = item.get("arguments") if name else None
-    arguments = listed if isinstance(listed, list) else []
-    if not name or len(arguments) > _MAX_ARGUMENTS:
-        return None
-    if not all(_plain(argument, "name", _LONGEST_NAME) for argument in arguments):
-        return None
-    return OfferedPrompt(
-        name=name,
-        description=_text(item, "description") or _text(item, "title"),
+def _prompt(fields: FieldReader, item: "Prompt") -> tuple[str, OfferedPrompt, int]:
+    arguments = item.arguments or []
+    if not _is_plain(item.name, _LONGEST_NAME):
+        raise DefinitionError(_NOT_PLAIN)
+    if len(arguments) > _MAX_ARGUMENTS:
+        raise DefinitionError(f"it has more than {_MAX_ARGUMENTS} arguments")
+    if not all(_is_plain(argument.name, _LONGEST_NAME) for argument in arguments):
+        raise DefinitionError(f"an argument: {_NOT_PLAIN}")
+    prompt = OfferedPrompt(
+        name=item.name,
+        description=_text(item.description) or _text(item.title),
         arguments=tuple(
-            PromptArgument(one["name"], _text(one, "description"), one.get("required") is True)
+            PromptArgument(one.name, _text(one.description), one.required is True)
             for one in arguments
         ),
-        mcp_fields=fields.read(Prompt, item, used=("name", "description")),
+        mcp_fields=fields.read(type(item), item, used=("name", "description")),
     )
+    return prompt.name, prompt, len(repr(prompt))
 
 
-def _resource(item: Any, key: str, fields: FieldReader) -> OfferedResource | None:
-    import mcp_types as types
-
-    uri = _plain(item, key, _LONGEST_URI)
-    if not uri or " " in uri or uri.lower().startswith(_SKILLS):
-        return None
-    return OfferedResource(
+def _resource(fields: FieldReader, item: Any) -> tuple[str, OfferedResource, int]:
+    is_template = hasattr(item, "uri_template")
+    uri = item.uri_template if is_template else item.uri
+    if not _is_plain(uri, _LONGEST_URI) or " " in uri:
+        raise DefinitionError(_NOT_A_URI)
+    resource = OfferedResource(
         uri=uri,
-        name=_plain(item, "name", _LONGEST_NAME) or uri,
-        description=_text(item, "description") or _text(item, "title"),
-        mime_type=_plain(item, "mimeType", _LONGEST_NAME) or None,
-        is_template=key == "uriTemplate",
+        name=item.name if _is_plain(item.name, _LONGEST_NAME) else uri,
+        description=_text(item.description) or _text(item.title),
+        mime_type=item.mime_type if _is_plain(item.mime_type, _LONGEST_NAME) else None,
+        is_template=is_template,
         mcp_fields=fields.read(
-            types.Resource if key == "uri" else types.ResourceTemplate,
+            type(item),
             item,
-            used=(key, "name", "description", "mimeType"),
+            used=("uriTemplate" if is_template else "uri", "name", "description", "mimeType"),
         ),
     )
+    return uri, resource, len(repr(resource))
 
 
-def _plain(item: Any, key: str, longest: int) -> str:
-    """Return a text that is used as it is, or `""` if that would not be safe."""
-    text = item.get(key) if isinstance(item, dict) else None
-    return text if isinstance(text, str) and _is_plain(text, longest) else ""
+def _is_of_skill(uri: str) -> bool:
+    return uri.lower().startswith(_SKILLS)
 
 
 def _is_plain(text: Any, longest: int = LONGEST_TEXT) -> bool:
@@ -205,9 +177,8 @@ def _is_plain(text: Any, longest: int = LONGEST_TEXT) -> bool:
     return is_short and not has_hidden(text) and "\n" not in text
 
 
-def _text(item: Mapping[str, Any], key: str) -> str:
-    text = item.get(key)
-    return shorten(visible(text), LONGEST_TEXT) if isinstance(text, str) else ""
+def _text(text: str | None) -> str:
+    return shorten(visible(text or ""), LONGEST_TEXT)
 
 
 # ---- getting -----------------------------------------------------------------------------------
@@ -417,7 +388,7 @@ def prompt_result(response: dict[str, Any]) -> ToolResult:
     fields = fields_of(result, exclude={"result_type"})
     messages = fields.pop("messages")
     if "description" in fields:
-        fields["description"] = _text(fields, "description")
+        fields["description"] = _text(fields["description"])
     return ToolResult(
         content=(Text(_as_text(messages)),),
         structured={"messages": messages},

@@ -18,7 +18,8 @@ from satchel.files.file_reader import Stamp, UnitFile, digest_of
 from satchel.formats.skill_arguments import divided
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
+from satchel.mcp_servers.list_reader import invalid_item
+from satchel.mcp_servers.listed_skills import ListedSkill
 from satchel.mcp_servers.resource_reader import RemoteReader, RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.mcp_servers.server_offers import BeginRequest, OfferedPrompt, prompt_result
@@ -58,7 +59,9 @@ def collect_server_skills(
                     f"its name is taken, also with the prefix {item.config.name!r}, or is too "
                     "long with it"
                 )
-                diagnostics.append(invalid_skill(skill.address, skill.manifest.name, why))
+                diagnostics.append(
+                    invalid_item("skill", Where(skill.address), skill.manifest.name, why)
+                )
     for item in offered:  # after all skills, so that no skill is renamed for a prompt
         names = []
         for prompt in item.snapshot.prompts:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic
@@ -120,17 +121,16 @@ class ServerSnapshot:
         return self.pinned or self.tools
 
 
-def joined(tools: ServerSnapshot, skills: ServerSnapshot, offers: ServerSnapshot) -> ServerSnapshot:
-    """Merge the three lists into one snapshot; the shorter `ttl` wins."""
-    times = [time for time in (tools.ttl, skills.ttl) if time is not None]
-    return replace(
-        tools,
-        diagnostics=(*tools.diagnostics, *skills.diagnostics),
-        ttl=min(times, default=None),
-        skills=skills.skills,
-        prompts=offers.prompts,
-        resources=offers.resources,
-        completes=offers.completes,
+def joined(*lists: ServerSnapshot) -> ServerSnapshot:
+    """Merge the snapshots with one list each; the shortest `ttl` wins."""
+    return ServerSnapshot(
+        tools=tuple(chain.from_iterable(part.tools for part in lists)),
+        diagnostics=tuple(chain.from_iterable(part.diagnostics for part in lists)),
+        ttl=min((part.ttl for part in lists if part.ttl is not None), default=None),
+        skills=tuple(chain.from_iterable(part.skills for part in lists)),
+        prompts=tuple(chain.from_iterable(part.prompts for part in lists)),
+        resources=tuple(chain.from_iterable(part.resources for part in lists)),
+        completes=any(part.completes for part in lists),
     )
 
 

@@ -5,7 +5,7 @@ What is not understood counts as a use, so that the files of the project are com
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from satchel.files.file_reader import real_path
 from satchel.files.installed_programs import find_program
+from satchel.trust.runner_commands import FETCH_FLAGS, RunnerOption, parse_runner
 
 _FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
@@ -27,18 +28,10 @@ _NODE_TOOLS = frozenset(
 """Programs that look in all folders above for what they run."""
 _NODE_FILES = ("node_modules", "package.json", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
 _UV_FILES = (".venv", "pyproject.toml", "uv.toml", ".python-version")
-FETCH_FLAGS = frozenset(
-    (
-        *("-y", "--yes", "-q", "--quiet", "--isolated", "--refresh", "--no-cache"),
-        *("--offline", "--prefer-offline"),
-    )
-)
-"""Options of these commands without a value."""
-PACKAGE_OPTIONS = frozenset(("--from", "--package"))
+_PACKAGE_OPTIONS = frozenset(("--from", "--package", "-p"))
 """Options of these commands whose value is a package."""
-VALUE_OPTIONS = frozenset(("--with", "-w", "--python", "--index-url", "--registry"))
-"""Other options of these commands with a value."""
-_PACKAGES = PACKAGE_OPTIONS | {"-p"}
+_OPTIONS = _PACKAGE_OPTIONS | {"--with", "-w", "--python", "--index-url", "--registry"}
+"""Options of these commands whose value may only be a plain name or an address."""
 _NAME = re.compile(
     r"(@[\w.-]+/)?\w[\w.-]*(\[[\w,-]+\])?((@|[=<>!~]=)[\w.*^~+-]+)?", re.ASCII
 )  # @acme/server@1.0, tool[extra]==2.*
@@ -68,10 +61,10 @@ def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     return not fetches_only(str(command), args, base) or any(_names_file(it, base) for it in args)
 
 
-def fetches_only(command: str, args: Iterable[str], folder: str) -> bool:
+def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
     """Return whether a command in a folder is one that fetches what it starts."""
     settings = _FETCHERS.get(command)
-    if settings is None or not _is_fetched(args):
+    if settings is None or not _is_fetched(command, args):
         return False
     return not any(os.path.lexists(os.path.join(folder, name)) for name in settings)
 
@@ -122,23 +115,25 @@ def _starts_at(base: str, cwd: object) -> bool:
     return not cwd or real_path(os.path.join(base, str(cwd))) == real_path(base)
 
 
-def _is_fetched(args: Iterable[str]) -> bool:
+def _is_fetched(command: str, args: Sequence[str]) -> bool:
     """Return whether `uvx` or `npx` fetches what it starts, and only by plain names."""
-    words, has_packages = iter(args), False
-    for word in words:
-        option, equals, value = word.partition("=")
-        if option in _PACKAGES | VALUE_OPTIONS:
-            has_packages = has_packages or option in _PACKAGES
-            value = value if equals else next(words, "")
-            if not (_NAME.fullmatch(value) or _URL.fullmatch(value)):
-                return False
-        elif word not in FETCH_FLAGS:
-            program = next(words, "") if word == "--" else word
-            is_plain = bool(_NAME.fullmatch(program) or _URL.fullmatch(program))
-            # With packages, the program may be one that is installed here, such as a shell.
-            is_local = has_packages and find_program(program) is not None
-            return is_plain and not is_local and not _INTERPRETER.fullmatch(program)
-    return False
+    parts = parse_runner(command, args)
+    if parts is None or not all(map(_is_harmless, parts.options)):
+        return False
+    # With packages, the program may be one that is installed here, such as a shell.
+    has_packages = any(option.name in _PACKAGE_OPTIONS for option in parts.options)
+    is_local = has_packages and find_program(parts.program) is not None
+    return _is_plain(parts.program) and not is_local and not _INTERPRETER.fullmatch(parts.program)
+
+
+def _is_harmless(option: RunnerOption) -> bool:
+    if option.value is None:
+        return option.name in FETCH_FLAGS
+    return option.name in _OPTIONS and _is_plain(option.value)
+
+
+def _is_plain(word: str) -> bool:
+    return bool(_NAME.fullmatch(word) or _URL.fullmatch(word))
 
 
 def _names_file(word: str, base: str) -> bool:

@@ -7,40 +7,11 @@ with a path of short words.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
-from satchel.trust.fetched_servers import FETCH_FLAGS, PACKAGE_OPTIONS, VALUE_OPTIONS
+from satchel.trust.runner_commands import PACKAGE_OPTIONS, parse_runner, start_of_inner
 
 MASK = "***"
-_RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("npx", "bunx", "uvx"), frozenset[str]()),
-        **dict.fromkeys(("docker", "podman", "pipx", "deno"), frozenset(("run",))),
-        **dict.fromkeys(("pnpm", "yarn"), frozenset(("dlx",))),
-        "bun": frozenset(("x",)),
-        "npm": frozenset(("exec",)),
-        "uv": frozenset(("tool", "run")),
-        **dict.fromkeys(("python", "python3"), frozenset(("-m",))),
-    }
-)
-"""Programs that start a package, image or module by its name -> the words in front of it."""
-_FLAGS = FETCH_FLAGS | frozenset(
-    ("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all", "--")
-)
-"""Options of runners without a value."""
-_WITH_VALUE = VALUE_OPTIONS | frozenset(
-    (
-        *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
-        *("-p", "--publish", "--network", "--workdir", "--platform", "--entrypoint"),
-        *("--directory", "--project", "--loglevel"),
-    )
-)
-"""Options of runners with a value, which is masked."""
-_PYTHON_FLAGS = re.compile("-[bBdEiIOPqsSuv]+")
-_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
-_NAMES_PACKAGE = PACKAGE_OPTIONS | {"--spec"}
-"""Options of runners whose value is a package."""
 _PACKAGE = re.compile(
     r"(?:npm:|jsr:)?@?(?:[a-z0-9][\w.-]*(?::\d+)?/)*[a-z0-9][\w.-]*(?:\[[\w,-]+\])?"
     r"(?:(?:@|==|:)[\w.^~-]+)?(?:@sha256:[0-9a-f]{64})?",
@@ -70,7 +41,7 @@ def command_outline(command: str, args: Sequence[str]) -> list[str]:
     """Return a command with its arguments, in which most values are `***`."""
     name = re.split(r"[/\\]", command)[-1]
     plain_name = name.removesuffix(".exe").removesuffix(".cmd")
-    if inner := _start_of_inner(plain_name, args):
+    if inner := start_of_inner(plain_name, args):
         before = args[:1] if plain_name == "cmd" else map(_word, args[:inner])
         return [name, *before, *command_outline(args[inner], args[inner + 1 :])]
     shown = _shown_arguments(plain_name, args)
@@ -99,31 +70,13 @@ def _shown_arguments(name: str, args: Sequence[str]) -> set[int]:
 
     They are its command words (`run`, `-m`), flags, and the package.
     """
-    if name not in _RUNNERS:
+    if (parts := parse_runner(name, args)) is None:
         return set()
-    shown, needs_word = set[int](), bool(_RUNNERS[name])
-    words = iter(enumerate(args))
-    for at, word in words:
-        if word in _RUNNERS[name]:
-            needs_word = False
-            shown.add(at)
-        elif word in _FLAGS or (name.startswith("python") and _PYTHON_FLAGS.fullmatch(word)):
-            shown.add(at)
-        elif word in _NAMES_PACKAGE | _WITH_VALUE:
-            value_at, value = next(words, (at, ""))
-            if word in _NAMES_PACKAGE and _PACKAGE.fullmatch(value):
-                shown.add(value_at)
-        elif needs_word:
-            return set()
-        elif "=" not in word or not word.startswith("--"):
-            return shown | {at} if _PACKAGE.fullmatch(word) else shown
-    return set() if needs_word else shown
-
-
-def _start_of_inner(name: str, args: Sequence[str]) -> int:
-    """Return where the runner is that `cmd /c` or `env` starts, 0 if there is none."""
-    if name == "env":
-        start = next((at for at, it in enumerate(args) if not _ASSIGNMENT.fullmatch(it)), 0)
-    else:
-        start = int(name == "cmd" and bool(args) and args[0].lower() == "/c")
-    return start if args[start : start + 1] and args[start] in _RUNNERS else 0
+    shown = {option.at for option in parts.options if option.value is None}
+    packages = [
+        (parts.program, parts.program_at),
+        *((it.value, it.at) for it in parts.options if it.name in PACKAGE_OPTIONS),
+    ]
+    return shown | {
+        at for name, at in packages if name and _PACKAGE.fullmatch(name) and args[at] == name
+    }

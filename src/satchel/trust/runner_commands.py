@@ -1,0 +1,100 @@
+"""Split the command line of a runner: a program that starts a package, image or module by its name.
+
+Such as `npx -y PACKAGE`, `uv run --project FOLDER FILE`, `docker run -i IMAGE`, `python -m MODULE`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+FETCH_FLAGS = frozenset(
+    (
+        *("-y", "--yes", "-q", "--quiet", "--isolated", "--refresh", "--no-cache"),
+        *("--offline", "--prefer-offline", "--"),
+    )
+)
+"""Options without a value that only say how `npx` and `uvx` fetch, and the end of options."""
+_FLAGS = FETCH_FLAGS | frozenset(
+    ("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all")
+)
+"""Options of runners without a value."""
+PACKAGE_OPTIONS = frozenset(("--from", "--package", "--spec"))
+"""Options of runners whose value is a package."""
+_WITH_VALUE = PACKAGE_OPTIONS | frozenset(
+    (
+        *("--with", "-w", "--python", "--index-url", "--registry"),
+        *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
+        *("-p", "--publish", "--network", "--workdir", "--platform", "--entrypoint"),
+        *("--directory", "--project", "--loglevel"),
+    )
+)
+"""Options of runners with a value."""
+_RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("npx", "bunx", "uvx"), frozenset[str]()),
+        **dict.fromkeys(("docker", "podman", "pipx", "deno"), frozenset(("run",))),
+        **dict.fromkeys(("pnpm", "yarn"), frozenset(("dlx",))),
+        "bun": frozenset(("x",)),
+        "npm": frozenset(("exec",)),
+        "uv": frozenset(("tool", "run")),
+        **dict.fromkeys(("python", "python3"), frozenset(("-m",))),
+    }
+)
+"""Runners -> the words in front of what they start."""
+_PYTHON_FLAGS = re.compile("-[bBdEiIOPqsSuv]+")
+_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+
+
+class RunnerOption(NamedTuple):
+    """An option in front of what a runner starts, or a word of the runner such as `run`."""
+
+    name: str
+    value: str | None
+    """`None` for one without a value."""
+    at: int
+    """The index of its last word."""
+
+
+class RunnerCommand(NamedTuple):
+    """The arguments of a runner, split; those behind the program are the program's own."""
+
+    options: list[RunnerOption]
+    program: str
+    """What it starts, or the first option that is not known; `""` if there is none."""
+    program_at: int
+
+
+def parse_runner(name: str, args: Sequence[str]) -> RunnerCommand | None:
+    """Split the arguments of a runner. Return `None` for another program, or without its words."""
+    if (words := _RUNNERS.get(name)) is None:
+        return None
+    options, at, needs_word = list[RunnerOption](), 0, bool(words)
+    while at < len(args):
+        word = args[at]
+        option, equals, value = word.partition("=")
+        is_python_flag = name.startswith("python") and _PYTHON_FLAGS.fullmatch(word)
+        if word in words or word in _FLAGS or is_python_flag:
+            options.append(RunnerOption(word, None, at))
+            needs_word = needs_word and word not in words
+        elif word in _WITH_VALUE:
+            at += 1
+            options.append(RunnerOption(word, args[at] if at < len(args) else "", at))
+        elif equals and (option in _WITH_VALUE or word.startswith("--")):
+            options.append(RunnerOption(option, value, at))
+        else:
+            break
+        at += 1
+        if word == "--":
+            break
+    program = args[at] if at < len(args) else ""
+    return None if needs_word else RunnerCommand(options, program, at)
+
+
+def start_of_inner(name: str, args: Sequence[str]) -> int:
+    """Return the index of the runner that `cmd /c` or `env` starts, 0 if there is none."""
+    if name == "env":
+        start = next((at for at, it in enumerate(args) if not _ASSIGNMENT.fullmatch(it)), 0)
+    else:
+        start = int(name == "cmd" and bool(args) and args[0].lower() == "/c")
+    return start if args[start : start + 1] and args[start] in _RUNNERS else 0
