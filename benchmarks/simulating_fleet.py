@@ -29,7 +29,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from satchel import Catalog, Satchel, ToolContext, ToolResult
 from satchel.remote import RemoteRunner, host_connection
-from satchel.remote.fair_semaphore import GroupLimiter
+from satchel.remote.call_limits import GroupLimiter
 from satchel.remote.fleet_registry import FleetRegistry, RedisClock, digest_of, plugins_of
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import RemoteKeys, queue_name_for

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.cli import unit_report
+from satchel.cli import source_unit_steps
 from satchel.cli.terminal import Terminal
 from satchel.scan.file_scanner import scan_path
 from satchel.setup import source_fetch
@@ -579,7 +579,7 @@ def test_a_folder_that_several_plugins_share_is_scanned_once(
     listing.write_text(json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": plugins}))
     scanned = []
     monkeypatch.setattr(
-        unit_report, "scan_path", lambda path: scanned.append(path) or scan_path(path)
+        source_unit_steps, "scan_path", lambda path: scanned.append(path) or scan_path(path)
     )
     result = run("add", str(tmp_path / "market"), "--yes")
     assert result.stderr.count("overrides-instructions") == 2

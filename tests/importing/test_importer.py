@@ -397,7 +397,7 @@ def test_a_namespace_is_shared_by_its_distributions(install, site):
 
 def test_a_plugin_inside_satchel_itself_is_never_forgotten(install, site):
     install(site, points="[satchel.plugins]\nacme = satchel.names\n", record=False)
-    names = sys.modules["satchel.names"]
+    names = importlib.import_module("satchel.names")
     os.utime(site / "acme-1.0.dist-info", (1_000_000_000, 1_000_000_000))
     import_distribution(found_in(site), 5).purge()
     assert sys.modules["satchel.names"] is names

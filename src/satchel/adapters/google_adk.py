@@ -14,9 +14,8 @@ from satchel.adapters.model_request import (
     SessionSource,
     report_clash,
 )
-from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_formats import calls_in
-from satchel.provider_messages.message_parts import call_of, text_only, words_for
+from satchel.provider_messages.message_parts import TAKEN, call_of, media_of, text_only, words_for
 from satchel.session.session import Session
 from satchel.tools import ToolCall, ToolResult
 

@@ -42,8 +42,14 @@ from satchel.setup.artefact_signatures import (
     signers_of,
 )
 from satchel.setup.field_values import as_text
-from satchel.setup.folder_placement import placed, removed, staged_copy, staged_link
-from satchel.setup.install_lock import ending_in_order, exclusive_change
+from satchel.setup.folder_placement import (
+    ending_in_order,
+    exclusive_change,
+    placed,
+    removed,
+    staged_copy,
+    staged_link,
+)
 from satchel.setup.pip_packages import (
     PipPackage,
     installed,

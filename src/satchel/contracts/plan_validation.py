@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from satchel.contracts.contract_config import resolve_config
+from satchel.contracts.contract_binding import resolve_config
 from satchel.contracts.contract_parts import DROP_STEP, ToolInvariant
 from satchel.contracts.plan import Plan, Validation, Verdict
 from satchel.contracts.tool_contract import ToolContract

@@ -183,14 +183,14 @@ def _imported(
     """Return what `load` imports, as one version; undo its import if it fails."""
     started = time.perf_counter()
     try:
-        (thing, modules), process_changes = guarded(
+        (plugin, modules), process_changes = guarded(
             load, limit, "plugin_import", of_processor=True, **guards
         )
     except BaseException:
         module_set.undo()
         raise
     return ImportedCode(
-        thing=thing,
+        thing=plugin,
         module_set=module_set,
         process_changes=process_changes,
         modules=modules,

@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
+    TAKEN,
     Message,
     call_of,
     items_of,
+    media_of,
     words_for,
 )
 from satchel.tools import ToolCall, ToolResult

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
+    TAKEN,
     Message,
     call_of,
     either,
     items_of,
+    media_of,
     plain,
     words_for,
 )

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
+    TAKEN,
     Message,
     call_of,
     custom_call_of,
     data_url,
     items_of,
+    media_of,
     plain,
     text_only,
     words_for,

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from satchel.provider_messages.media_types import TAKEN, media_of
 from satchel.provider_messages.message_parts import (
     NOTHING_SAID,
+    TAKEN,
     Message,
     call_of,
     custom_call_of,
     data_url,
     items_of,
+    media_of,
     words_for,
 )
 from satchel.tools import ToolCall, ToolResult

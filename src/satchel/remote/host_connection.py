@@ -10,9 +10,8 @@ from uuid import uuid4
 from docket import Docket
 
 from satchel.lazy_dataclass import dataclass
+from satchel.remote.call_limits import FairSemaphore, FleetLimiter, LimitNames
 from satchel.remote.docket_json import json_only, open_docket
-from satchel.remote.fair_semaphore import FairSemaphore, LimitNames
-from satchel.remote.fleet_limiter import FleetLimiter
 from satchel.remote.fleet_registry import FleetRegistry, RedisClock, WorkerCapacity
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import (

@@ -14,8 +14,8 @@ from docket import Docket, Worker
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import ToolEntry
+from satchel.remote.call_limits import GroupLimiter
 from satchel.remote.docket_json import checked_url, json_only, open_docket
-from satchel.remote.fair_semaphore import GroupLimiter
 from satchel.remote.fleet_registry import HEARTBEAT, FleetRegistry, RedisClock
 from satchel.remote.remote_faults import RemoteFaults
 from satchel.remote.remote_keys import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from satchel.contracts.contract_config import resolve_config
+from satchel.contracts.contract_binding import resolve_config
 from satchel.contracts.plan import PlanPolicy, Validation
 from satchel.contracts.plan_validation import validate
 from satchel.contracts.tool_contract import ToolContract

@@ -1,4 +1,4 @@
-"""Replace or remove a folder atomically.
+"""Replace or remove a folder atomically, one process at a time.
 
 While this runs, the old and new folders have hidden names next to the target, which scans of
 plugins skip. The names tell a later process how to repair an interrupted change.
@@ -6,11 +6,15 @@ plugins skip. The names tell a later process how to repair an interrupted change
 
 import os
 import re
+import signal
 import stat
-from collections.abc import Collection, Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.files.atomic_write import file_lock
 from satchel.files.file_reader import is_inside, reason_of
 from satchel.settings import MIB
 from satchel.sources.folder_reader import is_skipped
@@ -261,3 +265,50 @@ def _read_errors(path: str) -> Iterator[None]:
 
 def _cannot_change(path: str, problem: OSError) -> SatchelError:
     return SatchelError(f"cannot change: {reason_of(problem)}", where=path)
+
+
+_BUSY = "another process installs or removes something here"
+
+
+@contextmanager
+def exclusive_change(target: str, report: Callable[[str], object]) -> Iterator[None]:
+    """Hold the lock of the folder around `target`. Raises `SatchelError` if it is taken.
+
+    Repairs what a killed process left, and passes a message about it to `report`. SIGTERM and
+    SIGHUP interrupt the block.
+    """
+    # Not `target`: that may be a link to somewhere else.
+    in_folder = os.path.join(os.path.dirname(target), "any")
+    with ending_in_order(), file_lock(in_folder, busy=_BUSY):
+        for line in repair_placement(target):
+            report(line)
+        yield
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP interrupt the block like Ctrl-C, so that it can undo its changes.
+
+    Only the first signal interrupts; a second one would interrupt the undo. Signals that the
+    program handles or ignores are left alone. Outside the main thread this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_ending = False
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        nonlocal is_ending
+        if not is_ending:
+            is_ending = True
+            raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    default = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    try:
+        for number in default:
+            signal.signal(number, interrupt)
+        yield
+    finally:
+        for number in default:
+            signal.signal(number, signal.SIG_DFL)

@@ -9,9 +9,8 @@ import click
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
+from satchel.cli.source_unit_steps import place_unit, require_valid, say_units
 from satchel.cli.terminal import Terminal
-from satchel.cli.unit_placement import place_unit, require_valid
-from satchel.cli.unit_report import say_units
 from satchel.errors import NotFoundError, SatchelError
 from satchel.formats.marketplace_manifest import ListedPlugin
 from satchel.lazy_dataclass import dataclass

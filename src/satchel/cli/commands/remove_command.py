@@ -11,8 +11,7 @@ from satchel.cli.selection_editor import forget
 from satchel.cli.terminal import Terminal
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
-from satchel.setup.folder_placement import removed
-from satchel.setup.install_lock import exclusive_change
+from satchel.setup.folder_placement import exclusive_change, removed
 from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.text import one_line
 from satchel.trust.tree_digest import folder_digest

@@ -16,8 +16,7 @@ from satchel.importing.distributions import DistributionFinding, normalized
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.reports.short_texts import short_path
-from satchel.setup.folder_placement import removed
-from satchel.setup.install_lock import exclusive_change
+from satchel.setup.folder_placement import exclusive_change, removed
 from satchel.setup.pip_packages import installed, uninstall
 from satchel.sources.marketplaces import is_marketplace
 from satchel.sources.plugin_formats import format_of

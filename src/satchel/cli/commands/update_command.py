@@ -10,9 +10,14 @@ from satchel.cli.base_command import Command
 from satchel.cli.commands.add_command import project_option, yes_option
 from satchel.cli.commands.remove_command import chosen_records
 from satchel.cli.console import Console
+from satchel.cli.source_unit_steps import (
+    as_placed,
+    folder_diff,
+    place_unit,
+    require_valid,
+    say_units,
+)
 from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
-from satchel.cli.unit_placement import as_placed, place_unit, require_valid
-from satchel.cli.unit_report import folder_diff, say_units
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.artefact_signatures import Signer, recorded, time_of

@@ -1,23 +1,31 @@
-"""Show what a skill or plugin of a source contains, before it is used."""
+"""The steps of adding a unit of a source: show what it contains, put it in its place, record it."""
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from tempfile import TemporaryDirectory
 
+from satchel.cli.installed_plugin import print_installed
+from satchel.cli.installer import Installer
+from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import ShownFile, diff_files, shown_text
+from satchel.errors import SatchelError
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
-from satchel.setup.artefact_signatures import signature_note
+from satchel.setup.artefact_signatures import recorded, signature_note, time_of
+from satchel.setup.folder_placement import exclusive_change, replace_folder, staged_copy
 from satchel.setup.setup_hook import find_setup_hook
 from satchel.setup.source_fetch import FetchedSource
+from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit
 from satchel.sources.folder_reader import list_folder
 from satchel.text import one_line
 from satchel.trust.code_units import CodeFile, read_code_file
 from satchel.trust.project_inventory import servers_of_plugin
-from satchel.trust.tree_digest import read_digests
+from satchel.trust.tree_digest import folder_digest, read_digests
 
 
 def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
@@ -102,3 +110,57 @@ def _servers(unit: SourceUnit) -> Iterator[str]:
     for server in servers_of_plugin(unit.plugin) if unit.plugin else ():
         verb = "starts" if server.declared.get("command") else "connects to"
         yield f"  {shown_text(f'server {server.name} {verb}: {server.text}')}"
+
+
+def place_unit(
+    unit: SourceUnit, source: FetchedSource, folder: AddedFolder, terminal: Terminal
+) -> None:
+    """Place a unit below a folder, and record it; an error leaves what was there before.
+
+    Raises `SatchelError`.
+    """
+    folder.require_own()
+    target = folder.target(unit.kind, unit.name)
+    with as_placed(unit) as copy:
+        digest = folder_digest(copy)  # a setup may write into the folder later
+    if unit.plugin is not None and not folder.is_project:
+        # It may need values, and have a setup: that is what the installer is for.
+        base = "" if source.address.kind == "folder" else source.content_folder
+        installer = Installer(terminal=terminal, values={}, agrees=True, base=base)
+        print_installed(terminal.console, installer.install_folder(unit.plugin), as_json=False)
+    else:
+        verb = "updated" if os.path.lexists(target) else "added"
+        with exclusive_change(target, terminal.say):
+            replace_folder(_staged(unit, target), target)
+        shown = f"{folder.shown}/{unit.kind}s/{unit.name}"
+        terminal.console.out(one_line(f"{verb} {unit.kind} {unit.name} ({shown})"))
+    folder.keep(
+        SourceRecord(
+            kind=unit.kind,
+            name=unit.name,
+            source=source.address.text,
+            version=source.version,
+            digest=digest,
+            signer=recorded(source.signers),
+            signed=time_of(source.signers),
+        )
+    )
+
+
+def require_valid(unit: SourceUnit) -> None:
+    """Raise `SatchelError` if a unit cannot be used."""
+    if unit.fault:
+        raise SatchelError(f"{unit.kind} {unit.name!r} is broken: {one_line(unit.fault)}")
+
+
+@contextmanager
+def as_placed(unit: SourceUnit) -> Iterator[str]:
+    """Yield a folder with the files that a unit would have when it is placed."""
+    with TemporaryDirectory(prefix="satchel-update-") as above:
+        yield _staged(unit, os.path.join(above, "unit"))
+
+
+def _staged(unit: SourceUnit, target: str) -> str:
+    """Copy a unit next to its place, with the files that let a listed plugin be used alone."""
+    files = files_of_choice(unit.plugin) if unit.plugin is not None else {}
+    return staged_copy(unit.folder, target, files, unit.chosen)

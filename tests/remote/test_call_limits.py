@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.remote.fair_semaphore import FairSemaphore
+from satchel.remote.call_limits import FairSemaphore
 
 
 def test_a_session_with_many_calls_does_not_hold_up_another():

@@ -9,8 +9,13 @@ import threading
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.setup.folder_placement import hidden_beside, placed, staged_copy
-from satchel.setup.install_lock import ending_in_order, exclusive_change
+from satchel.setup.folder_placement import (
+    ending_in_order,
+    exclusive_change,
+    hidden_beside,
+    placed,
+    staged_copy,
+)
 
 
 @pytest.fixture
@@ -77,7 +82,7 @@ def test_a_link_is_locked_where_it_is(home, tmp_path):
 
 def test_the_lock_counts_between_processes(home, source):
     code = (
-        "import sys; from satchel.setup.install_lock import exclusive_change\n"
+        "import sys; from satchel.setup.folder_placement import exclusive_change\n"
         "with exclusive_change(sys.argv[1], print): pass"
     )
     done = []
@@ -164,7 +169,7 @@ def killed(home, source):
     """Let a process be killed while the new one is in its place."""
     code = (
         "import os, signal, sys\n"
-        "from satchel.setup.install_lock import exclusive_change\n"
+        "from satchel.setup.folder_placement import exclusive_change\n"
         "from satchel.setup.folder_placement import placed, staged_copy\n"
         "source, target = sys.argv[1:]\n"
         "with exclusive_change(target, print), placed(staged_copy(source, target), target):\n"
