@@ -54,6 +54,12 @@ def test_the_last_good_version_of_an_unfinished_plugin_does_not_wait_for_itself(
     assert held([served], unfinished=(unfinished,)) == []
 
 
+def test_an_owner_that_is_gone_yields_to_the_next_one(make):
+    plugins = [make.plugin("new", "a", order=0), make.plugin("old", "a", order=1)]
+    assert held(plugins, owners=owned_by("/plugins/gone", "/plugins/old")) == ["new"]
+    assert held(plugins, owners=owned_by("/plugins/gone")) == []
+
+
 def test_what_the_user_chose_is_never_held(make):
     plugins = [make.plugin("new", "a", order=0), make.plugin("old", "a", order=1)]
     rules = {"owners": owned_by("/plugins/old"), "is_chosen": lambda entry: True}
