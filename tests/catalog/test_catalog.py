@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -97,3 +97,4 @@ def test_a_tool_that_is_not_served_has_no_digest_and_no_runner(make):
     catalog = make.catalog([], [make.plugin("p", "a", digest="1", runner="one")])
     assert catalog.plugin_digest_of("other") == catalog.runner_name_of("other") == ""
     assert catalog.compatible_digests_of("other") == ()
+    assert replace(catalog, all_plugins=()).runner_name_of("a") == ""

@@ -54,3 +54,16 @@ def test_a_resource_is_found_by_its_uri_or_its_template(make):
     assert offers.find("notes://today") == (today, {})
     assert offers.find("notes://monday") == (day, {"day": "monday"})
     assert offers.find("files://a") is None
+
+
+def test_a_resource_may_take_parts_of_its_own_uri(make):
+    class AtServer(McpResource):
+        def match(self, uri):
+            return {"uri": uri}
+
+    def read() -> str:
+        return ""
+
+    exact = AtServer("notes://today", read)
+    offers = CatalogOffers.of(make.catalog(plugins=[make.plugin("p", offers=(exact,))]))
+    assert offers.find("notes://today") == (exact, {"uri": "notes://today"})
