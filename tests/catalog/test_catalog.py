@@ -98,3 +98,9 @@ def test_a_tool_that_is_not_served_has_no_digest_and_no_runner(make):
     assert catalog.plugin_digest_of("other") == catalog.runner_name_of("other") == ""
     assert catalog.compatible_digests_of("other") == ()
     assert replace(catalog, all_plugins=()).runner_name_of("a") == ""
+
+
+def test_a_skill_is_found_by_its_folder_if_it_can_be_used(make):
+    skills = [make.skill("a"), make.skill("a", source="other", order=1, text="2")]
+    catalog = make.catalog([*skills, make.skill("b", broken=True)])
+    assert {*catalog.skills_by_folder} == {"/skills/a", "/other/a"}

@@ -81,6 +81,9 @@ def test_what_is_not_meant_stays_on(pattern):
 def test_patterns_for_more_than_skills_are_distinguished():
     patterns = SelectionPatterns(("pdf", "skill:a", "tool:skill", "group:b"))
     assert patterns.beyond_skills == ("pdf", "tool:skill", "group:b")
+    assert patterns.of_skills.texts == ("skill:pdf", "skill:a")
+    others = ("tool:pdf", "group:pdf", "plugin:pdf", "tool:skill", "group:b")
+    assert patterns.without_skills.texts == others
 
 
 def test_tools_of_a_server_are_accepted_by_patterns_of_tools_whatever_their_names():
@@ -375,6 +378,30 @@ def test_the_file_of_a_project_gives_plugins_values(user, project):
     assert choices.layer("other").values == {}
     assert "'C'" not in repr(choices)
     assert "'C'" not in repr(layer)
+
+
+def test_a_project_names_folders_of_skills_but_no_code(user, project):
+    text = '[sources]\nskills = ["s"]\nplugins = ["p"]\nentry-points = ["e"]\n'
+    write(user, text)
+    write(project, text)
+    near, _, own = read_selection(str(user), str(project)).files
+    assert near.sources == {"skills": ["s"]}
+    assert [item.code for item in near.diagnostics] == ["choices-unknown"] * 2
+    assert own.sources == {"skills": ["s"], "plugins": ["p"], "entry-points": ["e"]}
+    assert own.diagnostics == ()
+
+
+@pytest.mark.parametrize("value", ['" "', '"a\\u0000b"', "7"])
+def test_a_source_has_a_name(user, value):
+    write(user, f"[sources]\nplugins = [{value}]\n")
+    assert codes(read_selection(str(user))) == ["choices-unreadable"]
+
+
+def test_what_may_be_secret_is_not_in_a_repr(user):
+    write(user, "[mcp.a]\nenv = {K = 'hunter2'}\n[worker]\nredis = 'redis://:hunter2@h'\n")
+    choices = read_selection(str(user))
+    assert choices.servers["a"][1] == {"env": {"K": "hunter2"}}
+    assert "hunter2" not in repr(choices)
 
 
 def test_the_users_own_file_gives_none(user):
