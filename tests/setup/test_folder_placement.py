@@ -164,6 +164,19 @@ def test_removing_a_link_leaves_what_it_leads_to(source, home):
     assert names(source) == ["code", "toolkit.yaml"]
 
 
+def test_removing_a_folder_leaves_what_its_links_lead_to(home, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("mine")
+    outside.chmod(0o555)
+    (home / "demo/code").mkdir(parents=True)
+    for name in ("linked", "code/linked"):
+        (home / "demo" / name).symlink_to(outside)
+    assert removed(str(home / "demo"))
+    assert names(home) == []
+    assert (names(outside), stat.S_IMODE(outside.stat().st_mode)) == (["kept"], 0o555)
+
+
 def test_a_folder_that_cannot_be_made_is_reported(source, home):
     home.write_text("a file")
     for stage in (staged_copy, staged_link):
