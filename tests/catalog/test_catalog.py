@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -97,3 +97,10 @@ def test_a_tool_that_is_not_served_has_no_digest_and_no_runner(make):
     catalog = make.catalog([], [make.plugin("p", "a", digest="1", runner="one")])
     assert catalog.plugin_digest_of("other") == catalog.runner_name_of("other") == ""
     assert catalog.compatible_digests_of("other") == ()
+    assert replace(catalog, all_plugins=()).runner_name_of("a") == ""
+
+
+def test_a_skill_is_found_by_its_folder_if_it_can_be_used(make):
+    skills = [make.skill("a"), make.skill("a", source="other", order=1, text="2")]
+    catalog = make.catalog([*skills, make.skill("b", broken=True)])
+    assert {*catalog.skills_by_folder} == {"/skills/a", "/other/a"}

@@ -123,6 +123,9 @@ def test_a_broken_edit_keeps_the_last_good_skill_and_says_so(make):
     skill = second.skills["a"]
     assert (skill.state, skill.description) == (Status.STALE, "good")
     assert codes(skill) == ["skill-no-frontmatter", "last-good"]
+    assert skill.diagnostics[-1].message == (
+        "the newest version of this skill is broken; the last good one is served"
+    )
     assert skill.digest != first.skills["a"].digest
 
 
@@ -220,6 +223,15 @@ def test_a_broken_plugin_serves_its_last_good_version(make):
     assert second.tools["t"].state is Status.STALE
     third = make.catalog(plugins=[replace(broken, digest="3")], previous=second)
     assert third.tools["t"].state is Status.STALE
+
+
+def test_a_diagnostic_that_names_the_last_good_version_is_the_only_one_to_do_so(make):
+    first = make.catalog(plugins=[make.plugin("p", "t")])
+    failure = make_diagnostic("provider-failed", Where("/p"), "no answer; the last good one stays")
+    broken = make.plugin("p", state=Status.FAILED, diagnostics=(failure,))
+    second = make.catalog(plugins=[broken], previous=first)
+    assert second.plugins["p"].state is Status.STALE
+    assert second.plugins["p"].diagnostics == (failure,)
 
 
 @pytest.mark.parametrize("state", [Status.REVOKED, Status.DISABLED])

@@ -1,5 +1,7 @@
 """The prompts and resources of a catalog: whose they are, and which are active."""
 
+import pytest
+
 from satchel.catalog.catalog_offers import CatalogOffers, active_offers
 from satchel.tools.mcp_offers import McpPrompt, McpResource
 
@@ -54,3 +56,29 @@ def test_a_resource_is_found_by_its_uri_or_its_template(make):
     assert offers.find("notes://today") == (today, {})
     assert offers.find("notes://monday") == (day, {"day": "monday"})
     assert offers.find("files://a") is None
+
+
+def test_a_resource_may_take_parts_of_its_own_uri(make):
+    class AtServer(McpResource):
+        def match(self, uri):
+            return {"uri": uri}
+
+    def read() -> str:
+        return ""
+
+    exact = AtServer("notes://today", read)
+    offers = CatalogOffers.of(make.catalog(plugins=[make.plugin("p", offers=(exact,))]))
+    assert offers.find("notes://today") == (exact, {"uri": "notes://today"})
+
+
+@pytest.mark.parametrize(
+    ("server", "scheme"),
+    [("maps", "maps"), ("My Notes", "my-notes"), ("a.b-2", "a.b-2"), ("2nd", "s2nd"), ("-", "s-")],
+)
+def test_the_name_of_a_server_begins_the_uri_of_a_resource_that_is_taken(make, server, scheme):
+    uri = "notes://all"
+    plugins = [
+        make.plugin("p", offers=(resource(uri),)),
+        make.plugin("q", offers=(resource(uri, server=server),)),
+    ]
+    assert [*CatalogOffers.of(make.catalog(plugins=plugins)).resources] == [uri, f"{scheme}+{uri}"]

@@ -54,6 +54,23 @@ def test_the_last_good_version_of_an_unfinished_plugin_does_not_wait_for_itself(
     assert held([served], unfinished=(unfinished,)) == []
 
 
+def test_an_owner_that_is_gone_yields_to_the_next_one(make):
+    plugins = [make.plugin("new", "a", order=0), make.plugin("old", "a", order=1)]
+    assert held(plugins, owners=owned_by("/plugins/gone", "/plugins/old")) == ["new"]
+    assert held(plugins, owners=owned_by("/plugins/gone")) == []
+
+
+def test_owners_are_asked_only_about_names_that_are_contested(make):
+    asked = []
+
+    def owners(_kind, name):
+        asked.append(name)
+        return ()
+
+    held([make.plugin("p", "a"), make.plugin("q", "b", "c"), make.plugin("r", "c")], owners=owners)
+    assert asked == ["c"]
+
+
 def test_what_the_user_chose_is_never_held(make):
     plugins = [make.plugin("new", "a", order=0), make.plugin("old", "a", order=1)]
     rules = {"owners": owned_by("/plugins/old"), "is_chosen": lambda entry: True}

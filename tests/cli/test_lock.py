@@ -210,6 +210,13 @@ def test_other_names_for_the_tools_of_a_server_are_drift(run, here, offers, nami
     assert run("schema", "--frozen", "--group", "box").stdout.strip() in {"[]", ""}
 
 
+def test_the_order_of_names_for_the_tools_of_a_server_does_not_count(run, here, offers):
+    offers(one="First.", two="Second.", naming="rename = { one = 'a', two = 'b' }")
+    run("lock")
+    offers(one="First.", two="Second.", naming="rename = { two = 'b', one = 'a' }")
+    assert run("lock", "--check", "--no-connect").exit_code == 0
+
+
 def test_a_folder_of_plugins_with_the_name_mcp_has_no_servers(run, here, toolkit):
     toolkit.rename(here / "mcp")
     (here / "mcp/demo/tools.py").write_text("import nothing_at_all\n")

@@ -81,6 +81,9 @@ def test_what_is_not_meant_stays_on(pattern):
 def test_patterns_for_more_than_skills_are_distinguished():
     patterns = SelectionPatterns(("pdf", "skill:a", "tool:skill", "group:b"))
     assert patterns.beyond_skills == ("pdf", "tool:skill", "group:b")
+    assert patterns.of_skills.texts == ("skill:pdf", "skill:a")
+    others = ("tool:pdf", "group:pdf", "plugin:pdf", "tool:skill", "group:b")
+    assert patterns.without_skills.texts == others
 
 
 def test_tools_of_a_server_are_accepted_by_patterns_of_tools_whatever_their_names():
@@ -271,6 +274,27 @@ def test_a_broken_file_is_reported_with_its_line_and_its_last_good_values_stay_i
     assert (is_off(mended, "pdf"), mended.diagnostics) == (False, ())
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "true", "inf", "nan", '"10"'])
+def test_a_limit_of_time_is_a_number_of_seconds(user, seconds):
+    write(user, f"plugin_import = {seconds}\n")
+    (problem,) = read_selection(str(user)).diagnostics
+    assert "'plugin_import' is not a number of seconds above 0" in problem.message
+    write(user, "plugin_import = 0.5\n")
+    choices = read_selection(str(user))
+    assert (choices.diagnostics, dict(choices.files[0].limits)) == ((), {"plugin_import": 0.5})
+
+
+def test_only_the_users_own_file_may_be_a_link_to_somewhere_else(user, project, tmp_path):
+    elsewhere = write(tmp_path / "elsewhere" / "satchel.toml", "disable = ['pdf']")
+    for file in (user, project):
+        file.parent.mkdir()
+        file.symlink_to(elsewhere)
+    assert is_off(read_selection(str(user)), "pdf")
+    user.unlink()
+    choices = read_selection(str(user), str(project))
+    assert (is_off(choices, "pdf"), codes(choices)) == (False, ["choices-unreadable"])
+
+
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
 def test_what_is_no_file_is_reported_and_never_waited_for(user, kind):
     user.parent.mkdir()
@@ -353,6 +377,31 @@ def test_the_file_of_a_project_gives_plugins_values(user, project):
     assert choices.layer("a.b").values == {"x": True}
     assert choices.layer("other").values == {}
     assert "'C'" not in repr(choices)
+    assert "'C'" not in repr(layer)
+
+
+def test_a_project_names_folders_of_skills_but_no_code(user, project):
+    text = '[sources]\nskills = ["s"]\nplugins = ["p"]\nentry-points = ["e"]\n'
+    write(user, text)
+    write(project, text)
+    near, _, own = read_selection(str(user), str(project)).files
+    assert near.sources == {"skills": ["s"]}
+    assert [item.code for item in near.diagnostics] == ["choices-unknown"] * 2
+    assert own.sources == {"skills": ["s"], "plugins": ["p"], "entry-points": ["e"]}
+    assert own.diagnostics == ()
+
+
+@pytest.mark.parametrize("value", ['" "', '"a\\u0000b"', "7"])
+def test_a_source_has_a_name(user, value):
+    write(user, f"[sources]\nplugins = [{value}]\n")
+    assert codes(read_selection(str(user))) == ["choices-unreadable"]
+
+
+def test_what_may_be_secret_is_not_in_a_repr(user):
+    write(user, "[mcp.a]\nenv = {K = 'hunter2'}\n[worker]\nredis = 'redis://:hunter2@h'\n")
+    choices = read_selection(str(user))
+    assert choices.servers["a"][1] == {"env": {"K": "hunter2"}}
+    assert "hunter2" not in repr(choices)
 
 
 def test_the_users_own_file_gives_none(user):

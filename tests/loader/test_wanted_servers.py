@@ -3,9 +3,11 @@ from dataclasses import replace
 import pytest
 
 from satchel.catalog.catalog_entries import PluginContribution
+from satchel.configuration.selection import Selection
+from satchel.configuration.selection_reader import parse_selection
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.mcp_json import McpServerManifest
-from satchel.loader.wanted_servers import with_servers
+from satchel.loader.wanted_servers import declared_servers, with_servers
 from satchel.sources.search_roots import Precedence
 
 NOT_STARTED = make_diagnostic("mcp-not-started", Where("/p"), "is not started")
@@ -35,3 +37,23 @@ def test_only_a_server_that_is_connected_is_not_reported_as_not_started(
     assert diagnostics == ((OTHER,) if is_connected else (NOT_STARTED, OTHER))
     without = replace(contribution, diagnostics=(OTHER,))
     assert with_servers(without, config) is without
+
+
+def test_a_server_is_connected_unless_it_is_disabled_or_invalid(pass_inputs):
+    text = b"""
+disable = ["mcp:off"]
+[mcp.on]
+command = "x"
+[mcp.off]
+command = "x"
+[mcp.odd]
+command = 7
+"""
+    selection = Selection((parse_selection("/satchel.toml", Precedence.USER, text),))
+    servers, problems = declared_servers(selection, (), pass_inputs().gate)
+    assert [server.name for server in servers] == ["on"]
+    assert [(item.code, item.where.path) for item in problems] == [
+        ("mcp-server-invalid", "/satchel.toml")
+    ]
+    assert problems[0].message.startswith("server 'odd' is left out: ")
+    assert problems[0].fix

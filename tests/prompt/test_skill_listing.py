@@ -16,8 +16,12 @@ from satchel.prompt.skill_listing import PromptListing, SkillTexts, render_skill
 from satchel.prompt.skill_prompt import DEFAULT_BUDGET, SkillPrompt
 from satchel.text import has_hidden, one_line, xml, xml_path
 
-READER = instruction_for(ListingForm.FULL, ModelAbilities(), is_cut=False)
-LOADER = instruction_for(ListingForm.FULL, ModelAbilities(can_load=True), is_cut=False)
+READER = instruction_for(
+    ListingForm.FULL, ModelAbilities(can_load=False, can_search=False), is_cut=False
+)
+LOADER = instruction_for(
+    ListingForm.FULL, ModelAbilities(can_load=True, can_search=False), is_cut=False
+)
 
 
 class SkillLine(NamedTuple):

@@ -94,17 +94,31 @@ def test_a_watch_removes_a_skill_whose_skill_file_stays_away(watched, root, name
 
 @pytest.fixture
 def tree(tmp_path, write_skill, write_plugin):
-    """A folder of skills, with one that a link leads to, and one of plugins; each has two units."""
+    """A folder of skills, with one that a link leads to, and one of plugins, one with a command."""
     for name in ("skills/deep/notes", "skills/other", "elsewhere/linked"):
         write_skill(tmp_path, name)
     (tmp_path / "skills/linked").symlink_to(tmp_path / "elsewhere/linked")
     write_plugin(tmp_path / "plugins", "demo", tools=TOOLS)
     write_skill(tmp_path / "plugins/demo/skills", "of-demo")
     write_plugin(tmp_path / "plugins", "second")
+    for file, text in (
+        (".claude-plugin/plugin.json", '{"name": "bundle"}'),
+        ("commands/tidy.md", "---\ndescription: Tidies up.\n---\nTidy up.\n"),
+    ):
+        path = tmp_path / "plugins/bundle" / file
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
     return tmp_path
 
 
-UNITS = ["skills/deep/notes", "skills/deep", "skills", "elsewhere/linked", "plugins/demo"]
+UNITS = [
+    "skills/deep/notes",
+    "skills/deep",
+    "skills",
+    "elsewhere/linked",
+    "plugins/demo",
+    "plugins/bundle",
+]
 
 
 @pytest.mark.parametrize("away", [*UNITS, "plugins"])
@@ -114,6 +128,7 @@ def test_a_watch_keeps_the_units_of_a_folder_that_is_away_for_a_moment(watched, 
     roots = {"skills": [tree / "skills"], "plugins": [tree / "plugins"], "settings": patient}
     with watched(**roots) as seen:
         served = [*seen.app.catalog.skills, *seen.app.catalog.plugins]
+        assert "tidy" in served
         folder.rename(beside)
         seen.until(lambda: seen.app._watch._targets().settling)
         assert [*seen.app.catalog.skills, *seen.app.catalog.plugins] == served

@@ -53,3 +53,10 @@ def test_a_call_that_was_ended_says_who_did_it():
     assert "forecast was interrupted by the user" in result.text
     assert (result.is_error, result.is_interrupted) == (True, True)
     assert (result.error_code, result.call_id) == ("interrupted", "call-1")
+
+
+def test_a_call_without_an_answer_in_time_may_have_run_only_where_that_is_not_known():
+    message = "pay gave no answer within 2.5 s (timeout)"
+    assert too_slow("pay", 2.5, "timeout").startswith(f"{message}. Ask for less")
+    elsewhere = too_slow("pay", 2.5, "timeout", is_elsewhere=True)
+    assert elsewhere.startswith(f"{message}. It may have run: find out")

@@ -1278,6 +1278,18 @@ def test_a_middleware_may_limit_the_time_of_what_is_inside():
     assert result.text == "the layer says so"
 
 
+def test_a_middleware_that_continues_after_a_timeout_is_not_cancelled_any_more():
+    counts = []
+
+    async def continuing(call, inner):
+        async for item in inner(call):
+            counts.append(asyncio.current_task().cancelling())
+            yield item
+
+    assert play(layered(forever, continuing).result()).error_code == "timeout"
+    assert counts == [0]
+
+
 def test_a_middleware_may_make_of_an_interruption_what_it_likes_but_it_stays_marked():
     async def hiding(call, inner):
         async for _item in inner(call):

@@ -205,6 +205,7 @@ def test_a_bomb_is_stopped_by_what_comes_out_of_it(world):
 def test_a_bomb_of_names_is_stopped(world):
     many = tar(world / "m.tar", *(file(f"f{n}", b"") for n in range(11)))
     assert_refused(many, world, "more than 10 files", most_files=10)
+    assert len(extract(many, world / "out", most_files=11)) == 11
     info, data = file("x")
     info.pax_headers = {"comment": "a" * 20_000_000}
     assert_refused(tar(world / "n.tar", (info, data), mode="w:xz"), world, "too large")

@@ -6,7 +6,13 @@ import stat
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.setup.folder_placement import placed, removed, staged_copy, staged_link
+from satchel.setup.folder_placement import (
+    climbs_out,
+    placed,
+    removed,
+    staged_copy,
+    staged_link,
+)
 
 
 @pytest.fixture
@@ -53,6 +59,35 @@ def test_a_link_inside_stays_one(source, home):
     (source / "code/up").symlink_to("../toolkit.yaml")
     copy = staged_copy(str(source), str(home / "demo"))
     assert os.readlink(f"{copy}/code/up") == "../toolkit.yaml"
+
+
+def test_files_that_are_given_replace_those_of_the_source(source, home):
+    (source / "code/linked").symlink_to("run.sh")
+    files = {"toolkit.yaml": "given", "code/linked": "given", "new/deep/file": "given"}
+    copy = staged_copy(str(source), str(home / "demo"), files)
+    for name in files:
+        with open(f"{copy}/{name}") as file:
+            assert file.read() == "given"
+    with open(f"{copy}/code/run.sh") as file:
+        assert file.read() == "x"
+    assert (source / "toolkit.yaml").read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("link", "depth", "is_out"),
+    [
+        ("../a", 1, False),
+        ("../../a", 1, True),
+        ("./../a", 0, True),
+        (".//../../a", 1, True),
+        ("a/../b", 0, False),
+        ("a/../../b", 0, True),
+        ("/a", 3, True),
+        ("...", 0, False),
+    ],
+)
+def test_the_text_of_a_link_says_whether_it_leaves(link, depth, is_out):
+    assert climbs_out(link, depth) is is_out
 
 
 LEAVING = ["/etc/passwd", "../../x", "a/../../../x", "{source}/code", "../../source/toolkit.yaml"]
@@ -127,6 +162,19 @@ def test_removing_a_link_leaves_what_it_leads_to(source, home):
     assert removed(str(home / "demo"))
     assert not removed(str(home / "demo"))
     assert names(source) == ["code", "toolkit.yaml"]
+
+
+def test_removing_a_folder_leaves_what_its_links_lead_to(home, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("mine")
+    outside.chmod(0o555)
+    (home / "demo/code").mkdir(parents=True)
+    for name in ("linked", "code/linked"):
+        (home / "demo" / name).symlink_to(outside)
+    assert removed(str(home / "demo"))
+    assert names(home) == []
+    assert (names(outside), stat.S_IMODE(outside.stat().st_mode)) == (["kept"], 0o555)
 
 
 def test_a_folder_that_cannot_be_made_is_reported(source, home):

@@ -82,6 +82,20 @@ def test_anything_else_is_refused(text):
         read_address(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ftp://example.org/x.zip", "this kind of address is not supported"),
+        ("git@example.org:acme/x", "this kind of address is not supported"),
+        ("missing", "does not exist"),
+        (__file__, "is neither a folder nor an archive"),
+    ],
+)
+def test_what_is_refused_says_why(text, message):
+    with pytest.raises(SatchelError, match=message):
+        read_address(text)
+
+
 def test_a_password_is_refused_and_not_repeated():
     for text in ("git+https://me:hunter2@example.org/x", "https://me:hunter2@example.org/x.zip"):
         with pytest.raises(SatchelError, match="has a password") as caught:

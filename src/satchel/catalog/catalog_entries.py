@@ -56,11 +56,6 @@ class Status(StrEnum):
     """It waits: a tool for approval, the tools of a plugin for a missing configuration value."""
 
     @property
-    def is_served(self) -> bool:
-        """Whether an entry with this status is served to the model."""
-        return self in SERVED
-
-    @property
     def falls_back(self) -> bool:
         """Whether the last good version is served in place of such a contribution."""
         return self in {Status.DEGRADED, Status.SETTLING, Status.FAILED}

@@ -31,7 +31,7 @@ class RankedSkill:
 
     finding: SkillFinding
     rank: tuple[object, ...]
-    is_settling: bool = False
+    is_settling: bool
     """Whether it is broken or much shorter, but perhaps half written: the previous entry stays."""
 
 

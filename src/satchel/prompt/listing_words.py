@@ -25,9 +25,9 @@ _RELATIVE = "; paths in it are relative to its folder."
 class ModelAbilities:
     """What the model can do with the skills."""
 
-    can_load: bool = False
+    can_load: bool
     """Whether it has `load_skill`."""
-    can_search: bool = False
+    can_search: bool
     """Whether it has `search_skills`."""
 
 
