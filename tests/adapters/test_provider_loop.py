@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from inspect import signature
 from types import SimpleNamespace
 
 import pytest
@@ -36,6 +37,19 @@ def session():
     app.create_group("notes", notes="Be exact.", active=True)
     app.register_tool(lambda: "x", name="more", description="Do more.", group="notes")
     return app.session()
+
+
+@pytest.mark.parametrize(
+    ("run", "variant"),
+    [
+        (run_openai, run_openai_sync),
+        (run_openai, stream_openai),
+        (run_anthropic, run_anthropic_sync),
+        (run_anthropic, stream_anthropic),
+    ],
+)
+def test_all_variants_of_a_loop_have_the_same_parameters(run, variant):
+    assert signature(run).parameters == signature(variant).parameters
 
 
 ASKED = [{"role": "user", "content": "2 + 3?"}]

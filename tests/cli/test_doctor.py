@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def test_a_healthy_world_is_exit_code_zero(run, here, write_skill):
     result = run("doctor", "--skills", "skills")
     assert result.exit_code == 0
     assert "ok watching" in result.stdout
+    assert "ok search: sqlite3 has FTS5, so models can search tools and skills" in result.stdout
 
 
 def test_servers_are_started_only_with_run(run, config_folder):
@@ -495,3 +497,13 @@ def test_an_open_plugin_that_brings_nothing_says_so_and_names_the_parts_for_othe
     assert "ok, brings nothing" in run("list", "plugins", "--plugins", "plugins").stdout
     report = " ".join(run("doctor", "--plugins", "plugins").stdout.split())
     assert "it has only com.example.other (agents), for other clients" in report
+
+
+def test_a_python_that_cannot_search_is_a_warning(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert (
+        "warning search: search is not available: this Python has no module sqlite3 with FTS5, so "
+        "models cannot search tools and skills (use a Python that is built with it)"
+    ) in result.stdout

@@ -12,7 +12,7 @@ def outline(command="", args=(), url=""):
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("npx -y @acme/server@2025.7.1 /home/me", "npx -y @acme/server@2025.7.1 ***"),
+        ("npx -y @acme/server@2025.7.1 /home/me", "npx -y @acme/server@2025.7.1 /home/***"),
         ("/usr/bin/npx.cmd acme-server", "npx.cmd acme-server"),
         ("npx --registry https://r.x/ acme-server", "npx --registry https://r.x/ acme-server"),
         ("npx --package acme other X", "npx --package acme other ***"),
@@ -24,7 +24,7 @@ def outline(command="", args=(), url=""):
         ("pnpm dlx acme X", "pnpm dlx acme ***"),
         (
             "docker run -i --rm -e PAT=X ghcr.io/a/b:1 X",
-            "docker run -i --rm -e *** ghcr.io/a/b:1 ***",
+            "docker run -i --rm -e PAT=*** ghcr.io/a/b:1 ***",
         ),
         ("docker login X", "docker *** ***"),
         ("deno run -A npm:@a/b", "deno run -A npm:@a/b"),
@@ -34,11 +34,11 @@ def outline(command="", args=(), url=""):
         ("uv --directory X run server.py X", "uv --directory *** run server.py ***"),
         ("uv run --project X server.py", "uv run --project *** server.py"),
         ("uv --directory X", "uv --directory ***"),
-        ("uv X run server.py", "uv *** *** server.py"),
+        ("uv X run server.py", "uv *** run server.py"),
         ("npx --loglevel silent @a/b X", "npx --loglevel *** @a/b ***"),
         ("cmd /c npx -y @a/b X", "cmd /c npx -y @a/b ***"),
         ("cmd /c X npx", "cmd *** *** ***"),
-        ("env A=X B=X npx @a/b X", "env *** *** npx @a/b ***"),
+        ("env A=X B=X npx @a/b X", "env A=*** B=*** npx @a/b ***"),
         ("env -u X npx", "env -u *** ***"),
         ("node /srv/my-app/x.mjs X", "node /srv/my-app/x.mjs ***"),
         ("tool --port=80 --key ${KEY}", "tool --port=*** --key ${KEY}"),
@@ -48,6 +48,39 @@ def outline(command="", args=(), url=""):
 def test_the_package_and_the_names_of_options_are_shown(line, shown):
     command, *args = line.split()
     assert outline(command, args) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("npx -y @acme/fs /Users/X/Desktop ./data ~/work", "/Users/***/Desktop ./data ~/work"),
+        (
+            "npx -y @acme/fs C:\\Users\\X9\\Docs ../..",
+            "C:\\Users\\***\\Docs ../..",
+        ),
+        ("npx -y @acme/github", "@acme/github"),
+        ("npx -y @acme/postgres postgresql://X:X@localhost/mydb", "postgresql://localhost/mydb"),
+        ("npx @acme/playwright@latest --headless", "@acme/playwright@latest --headless"),
+        (
+            "docker run -e GITHUB_TOKEN ghcr.io/a/b stdio",
+            "-e GITHUB_TOKEN ghcr.io/a/b stdio",
+        ),
+        (
+            "docker run --env=KEY=X --mount X fs /projects",
+            "--env=KEY=*** --mount *** fs /projects",
+        ),
+        ("docker run -e X9 acme/fs", "-e *** acme/fs"),
+        ("uvx mcp-server-git --repository .", "--repository ."),
+        ("uv --directory ../servers/weather run weather.py", "../servers/weather run weather.py"),
+        ("node build/index.js serve --transport stdio", "build/index.js serve --transport stdio"),
+        ("npx mcp-remote https://h.x/sse --header Bearer:X", "https://h.x/sse --header ***"),
+        ("tool /sk9Zq3vXw8K ./sk9Zq3vXw8K /hunter ./a1b2c3/d X/data", "*** *** *** *** ***"),
+        ("tool --password ./word --key serve --pin /data", "--password *** --key *** --pin ***"),
+    ],
+)
+def test_paths_of_words_and_usual_words_are_shown(line, shown):
+    command, *args = line.split()
+    assert outline(command, args).endswith(f" {shown}")
 
 
 SECRETS = [

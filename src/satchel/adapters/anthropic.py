@@ -38,26 +38,41 @@ async def run_anthropic(
 
 
 def run_anthropic_sync(
-    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
+    client: Any,
+    session: Session,
+    messages: list[Message],
+    *,
+    model: str,
+    system: str | list[Message] | None = None,
+    max_tokens: int = MAX_TOKENS,
+    record: Recording | None = None,
+    **options: Any,
 ) -> str:
     """Do the same with an `Anthropic` client, without an event loop."""
-    return AnthropicLoop(client, session, messages, model=model, **options).run_sync()
+    options |= {"model": model, "max_tokens": max_tokens, "system": system, "record": record}
+    return AnthropicLoop(client, session, messages, **options).run_sync()
 
 
 def stream_anthropic(
-    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
+    client: Any,
+    session: Session,
+    messages: list[Message],
+    *,
+    model: str,
+    system: str | list[Message] | None = None,
+    max_tokens: int = MAX_TOKENS,
+    record: Recording | None = None,
+    **options: Any,
 ) -> AsyncIterator[Event]:
     """Do the same as `run_anthropic`; yield the model's text, tools' chunks and their results."""
-    return AnthropicLoop(client, session, messages, model=model, **options).stream()
+    options |= {"model": model, "max_tokens": max_tokens, "system": system, "record": record}
+    return AnthropicLoop(client, session, messages, **options).stream()
 
 
 class AnthropicLoop(ProviderLoop):
     """A conversation in the Messages API."""
 
     dialect = "anthropic"
-
-    def __init__(self, *conversation: Any, max_tokens: int = MAX_TOKENS, **options: Any) -> None:
-        super().__init__(*conversation, max_tokens=max_tokens, **options)
 
     def _send(self, arguments: dict[str, Any]) -> Any:
         return self._client.messages.create(**arguments)

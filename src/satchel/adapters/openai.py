@@ -37,17 +37,33 @@ async def run_openai(
 
 
 def run_openai_sync(
-    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
+    client: Any,
+    session: Session,
+    messages: list[Message],
+    *,
+    model: str,
+    system: str | None = None,
+    record: Recording | None = None,
+    **options: Any,
 ) -> str:
     """Do the same with an `OpenAI` client, without an event loop."""
-    return OpenAILoop(client, session, messages, model=model, **options).run_sync()
+    options |= {"model": model, "system": system, "record": record}
+    return OpenAILoop(client, session, messages, **options).run_sync()
 
 
 def stream_openai(
-    client: Any, session: Session, messages: list[Message], *, model: str, **options: Any
+    client: Any,
+    session: Session,
+    messages: list[Message],
+    *,
+    model: str,
+    system: str | None = None,
+    record: Recording | None = None,
+    **options: Any,
 ) -> AsyncIterator[Event]:
     """Do the same as `run_openai`; yield the model's text, the tools' chunks and their results."""
-    return OpenAILoop(client, session, messages, model=model, **options).stream()
+    options |= {"model": model, "system": system, "record": record}
+    return OpenAILoop(client, session, messages, **options).stream()
 
 
 class OpenAILoop(ProviderLoop):

@@ -35,6 +35,7 @@ def environment() -> list[MachineCheck]:
         MachineCheck(name="satchel", message=version("satchel")),
         _watching(),
         _sandbox(),
+        _search(),
     ]
     if (limit := _inotify_limit()) is not None:
         checks.append(limit)
@@ -49,6 +50,17 @@ def _sandbox() -> MachineCheck:
         return MachineCheck(name="sandbox", message="bubblewrap runs scripts and commands")
     message = f"{problem.message} ({problem.code}: {problem.fix})"
     return MachineCheck(name="sandbox", message=message, is_ok=False)
+
+
+def _search() -> MachineCheck:
+    from satchel.search.search_index import missing_search  # lazy: only doctor asks
+
+    problem = missing_search()
+    if problem is None:
+        message = "sqlite3 has FTS5, so models can search tools and skills"
+        return MachineCheck(name="search", message=message)
+    message = f"{problem.message}, so models cannot search tools and skills ({problem.fix})"
+    return MachineCheck(name="search", severity=Severity.WARNING, message=message)
 
 
 def is_readable_by_others(path: str) -> bool:

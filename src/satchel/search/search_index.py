@@ -169,6 +169,15 @@ class _FullText:
         self._connection.close()
 
 
+def missing_search() -> ToolError | None:
+    """Return why this Python cannot search, or `None`."""
+    try:
+        _FullText().close()
+    except ToolError as problem:
+        return problem
+    return None
+
+
 def _without_fts5() -> ToolError:
     message = "search is not available: this Python has no module sqlite3 with FTS5"
     return ToolError(message, fix="use a Python that is built with it")

@@ -1,13 +1,14 @@
 """Outline how an MCP server is reached, for lists, messages and files that are shared.
 
 An outline has only what is no secret: the name of the command, scripts, the package or image that a
-known runner starts, names of options and variables, and the scheme, host and port of an address,
-with a path of short words.
+known runner starts, names of options and variables, paths of plain words without the name of a
+user, some usual words such as `stdio`, and the scheme, host and port of an address, with a path of
+short words.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from satchel.trust.runner_commands import PACKAGE_OPTIONS, parse_runner, start_of_inner
 
@@ -19,6 +20,28 @@ _PACKAGE = re.compile(
 )  # @acme/server@1.0, tool[extra]==2.0, ghcr.io/acme/server:latest
 _SHOWN = re.compile(r"(-[a-z]|--[a-z][a-z-]*)(?:(=).*)?|(\$\{\w+\})", re.IGNORECASE | re.DOTALL)
 """An option, also one with a value behind `=`; or a variable."""
+_VARIABLE = re.compile(r"([A-Z][A-Z_]{0,39})(=.*)?", re.DOTALL)
+"""A variable, with a value or of the host."""
+_VARIABLE_OPTIONS = frozenset(("-e", "--env"))
+_CONTAINERS = frozenset(("docker", "podman"))
+_USUAL_WORDS = frozenset(("stdio", "sse", "http", "mcp", "serve", "server", "start", "run"))
+"""Commands and transports of many servers."""
+_FOLDER = r"\.?[A-Z]?[a-z]{1,15}(?:[-_.][A-Z]?[a-z]{1,15}){0,3}\d{0,2}"
+_ROOTS = "app|data|etc|home|media|mnt|opt|projects|srv|tmp|usr|Users|var|Volumes|workspace"
+_PATH = re.compile(
+    rf"\.\.?|(?:(?:\.\.?|~|[A-Z]:)[/\\]|/(?=(?:{_ROOTS})(?:/|$)))"
+    rf"(?:\.\.[/\\])*(?:{_FOLDER}[/\\])*(?:{_FOLDER}|\.\.)?"
+)
+"""A path of words that begins as only paths do."""
+_PLAIN_OPTIONS = frozenset(
+    (
+        *("--repository", "--directory", "--project", "--root", "--dir", "--path", "--db-path"),
+        "--transport",
+    )
+)
+"""Options whose value is never a secret; it is shown if it is such a path or word."""
+_HOME = re.compile(r"((?:/home|/Users|[A-Z]:[/\\]Users)[/\\])[^/\\]+")
+"""A folder with the name of a user."""
 _SCRIPT = re.compile(r"[\w./~-]*\.(?:py|js|mjs|cjs|ts|sh|rb|jar)")
 _ADDRESS = re.compile(
     r"([a-z][a-z0-9+.-]*://)(?:[^/?#\\\s]*@)?"
@@ -42,11 +65,12 @@ def command_outline(command: str, args: Sequence[str]) -> list[str]:
     name = re.split(r"[/\\]", command)[-1]
     plain_name = name.removesuffix(".exe").removesuffix(".cmd")
     if inner := start_of_inner(plain_name, args):
-        before = args[:1] if plain_name == "cmd" else map(_word, args[:inner])
+        before = args[:1] if plain_name == "cmd" else map(_variable, args[:inner])
         return [name, *before, *command_outline(args[inner], args[inner + 1 :])]
     shown = _shown_arguments(plain_name, args)
     name = name if re.fullmatch(r"[\w.+-]+|\$\{\w+\}", name) else MASK
-    return [name, *(word if at in shown else _word(word) for at, word in enumerate(args))]
+    words = zip(args, ("", *args), strict=False)
+    return [name, *(shown.get(at) or _word(*pair) for at, pair in enumerate(words))]
 
 
 def address_outline(url: str) -> str:
@@ -57,26 +81,40 @@ def address_outline(url: str) -> str:
     return f"{place}{path if _PLAIN_PATH.fullmatch(path) else f'/{MASK}'}"
 
 
-def _word(word: str) -> str:
-    if _SCRIPT.fullmatch(word):
+def _word(word: str, before: str = "") -> str:
+    """Return what is shown of a word; `before` is the one in front of it."""
+    is_plain = not before.startswith("-") or before in _PLAIN_OPTIONS
+    if _SCRIPT.fullmatch(word) or (is_plain and word in _USUAL_WORDS):
         return word
+    if is_plain and _PATH.fullmatch(_HOME.sub(r"\1me", word)):
+        return _HOME.sub(rf"\1{MASK}", word)
     if not (match := _SHOWN.fullmatch(word)):
         return address_outline(word)
     return f"{match[1]}={MASK}" if match[2] else match[0]
 
 
-def _shown_arguments(name: str, args: Sequence[str]) -> set[int]:
-    """Return the indices of the arguments of a runner that are shown.
+def _shown_arguments(name: str, args: Sequence[str]) -> Mapping[int, str]:
+    """Return the arguments of a runner that are shown, by their indices.
 
-    They are its command words (`run`, `-m`), flags, and the package.
+    They are its command words (`run`, `-m`), flags, the package, and names of variables.
     """
     if (parts := parse_runner(name, args)) is None:
-        return set()
-    shown = {option.at for option in parts.options if option.value is None}
-    packages = [
-        (parts.program, parts.program_at),
-        *((it.value, it.at) for it in parts.options if it.name in PACKAGE_OPTIONS),
-    ]
-    return shown | {
-        at for name, at in packages if name and _PACKAGE.fullmatch(name) and args[at] == name
+        return {}
+    shown = {at: word for word, value, at in parts.options if value is None}
+    packages = [(it.value, it.at) for it in parts.options if it.name in PACKAGE_OPTIONS]
+    packages.append((parts.program, parts.program_at))
+    shown |= {
+        at: word for word, at in packages if word and args[at] == word and _PACKAGE.fullmatch(word)
     }
+    for option, value, at in parts.options if name in _CONTAINERS else ():
+        if option in _VARIABLE_OPTIONS and value:
+            variable = _variable(value)
+            shown[at] = variable if args[at] == value else f"{option}={variable}"
+    return shown
+
+
+def _variable(text: str) -> str:
+    """Return the name of a variable that a program gets, without its value."""
+    match = _VARIABLE.fullmatch(text)
+    name = match[1] if match else MASK
+    return f"{name}={MASK}" if match and match[2] else name
