@@ -31,7 +31,7 @@ while True:
         break
     launcher.close()
 
-# The child is as the parent of the program, whose launcher may be killed.
+# The child stands between the launcher, which may be killed, and the program.
 listener.close()
 os.setsid()
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -40,8 +40,12 @@ job = json.loads(launcher.makefile().readline())
 if program := os.fork():
     for stream in streams:
         os.close(stream)
-    if launcher in select.select([os.pidfd_open(program), launcher], [], [])[0]:
-        os.killpg(0, signal.SIGKILL)
+    ended = os.pidfd_open(program)
+    while ended not in select.select([ended, launcher], [], [])[0]:
+        if number := launcher.recv(1):
+            os.kill(program, number[0])
+        else:
+            os.killpg(0, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
     launcher.sendall(str(status).encode())
     os._exit(0)
@@ -84,12 +88,13 @@ exec(compile(code, name, "exec"), vars(main))
 LAUNCHER = """#!{python} -IS
 import json, os, signal, socket, sys
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 job = dict(arguments=sys.argv[1:], folder=os.getcwd(), env=dict(os.environ))
 socket.send_fds(server, [b" "], [0, 1, 2])
 server.sendall(json.dumps(job).encode() + b"\\n")
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: server.send(bytes([number])))
 status = int(server.recv(16) or 1)
 if status < 0:
     os.kill(os.getpid(), -status)
