@@ -18,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
-from forked_programs import ForkedPrograms
+from forked_python import ForkedPython
 
 from satchel.importing import distributions, shipped_skills
 from satchel.settings import Limits
@@ -29,6 +29,7 @@ hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("quick")
 
 REPOSITORY = Path(__file__).parents[1]
+PYTHON = sys.executable
 
 
 def pytest_collection_finish():
@@ -141,11 +142,23 @@ def write_plugin() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def forked(tmp_path_factory) -> Iterator[ForkedPrograms]:
-    """Runs programs in processes of their own that begin with Satchel imported."""
-    programs = ForkedPrograms(tmp_path_factory.mktemp("forked"))
-    yield programs
-    programs.close()
+def forked_python(tmp_path_factory) -> Iterator[str]:
+    """The command of a Python that starts with Satchel imported, for `subprocess` and servers."""
+    python = ForkedPython(tmp_path_factory.mktemp("forked"))
+    yield python.command
+    python.close()
+
+
+@pytest.fixture
+def quick_starts(forked_python, monkeypatch) -> None:
+    """Start Python as a fork wherever the command is `sys.executable`."""
+    monkeypatch.setattr(sys, "executable", forked_python)
+
+
+@pytest.fixture
+def fresh_starts(quick_starts, monkeypatch) -> None:
+    """Start a new interpreter nevertheless, for a test of how a process begins."""
+    monkeypatch.setattr(sys, "executable", PYTHON)
 
 
 @pytest.fixture(scope="session")

@@ -67,14 +67,15 @@ def rows(page, columns):
 
 
 @pytest.fixture
-def run_python(forked, tmp_path):
+def run_python(forked_python, tmp_path):
     """Return a function that runs the Python of a page in a folder, and returns what it printed."""
 
     def run_python(page):
         program = tmp_path / "page.py"
         program.write_text(python_of(page))
-        ended = forked.run(program.read_text(), folder=tmp_path, name=str(program))
-        assert ended.code == 0, ended.stderr
+        command = [forked_python, "-Werror", program]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
     return run_python

@@ -86,9 +86,9 @@ def was_run(toolkit):
 class Process:
     """A real `satchel`, whose lines are read as they come."""
 
-    def __init__(self, args, env) -> None:
+    def __init__(self, python, args, env) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "satchel", *map(str, args)],
+            [python, "-m", "satchel", *map(str, args)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -134,12 +134,12 @@ class Process:
 
 
 @pytest.fixture
-def start():
+def start(forked_python):
     """Start a real process; it is ended with the test."""
     started = []
 
     def start(*args: object, **env: str) -> Process:
-        process = Process(args, {**os.environ, "PYTHONUNBUFFERED": "", **env})
+        process = Process(forked_python, args, {**os.environ, "PYTHONUNBUFFERED": "", **env})
         started.append(process)
         return process
 
@@ -149,11 +149,11 @@ def start():
 
 
 @pytest.fixture
-def execute():
-    """Run a real process to its end; `script` is fed to a shell that knows it as $SATCHEL."""
+def execute(forked_python):
+    """Run a real process to its end; a shell runs a `script`, with a new Python as $SATCHEL."""
 
     def execute(*args: object, script: str | None = None, **env: str) -> SimpleNamespace:
-        command = [sys.executable, "-m", "satchel", *map(str, args)]
+        command = [forked_python, "-m", "satchel", *map(str, args)]
         if script is not None:
             env["SATCHEL"] = f"{sys.executable} -m satchel"
             command = ["bash", "-c", script]

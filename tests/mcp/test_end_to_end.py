@@ -15,6 +15,8 @@ from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, names_of, r
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+pytestmark = pytest.mark.usefixtures("quick_starts")
+
 every_era = pytest.mark.parametrize("era", ERAS)
 every_transport = pytest.mark.parametrize(
     ("transport", "era"),
@@ -310,6 +312,7 @@ def begun(world):
     return process
 
 
+@pytest.mark.usefixtures("fresh_starts")
 def test_the_server_ends_when_its_client_leaves(world):
     process = subprocess.Popen(
         [sys.executable, *command(world)],
@@ -324,6 +327,7 @@ def test_the_server_ends_when_its_client_leaves(world):
     assert b"from a child" in err
 
 
+@pytest.mark.usefixtures("fresh_starts")
 @pytest.mark.parametrize(
     "locale",
     [
@@ -367,6 +371,7 @@ def test_a_client_that_closes_its_end_has_left(world):
     process.stdin.close()
 
 
+@pytest.mark.usefixtures("fresh_starts")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_server_ends_on_a_signal_though_its_client_says_nothing(world, number):
     process = begun(world)

@@ -18,6 +18,8 @@ from satchel.mcp_servers import server_supervisor
 from satchel.mcp_servers.remote_client import RemoteClient
 from satchel.mcp_servers.server_connection import connect
 
+pytestmark = pytest.mark.usefixtures("quick_starts")
+
 GIFTED = str(Path(__file__).parents[1] / "mcp_servers" / "gifted.py")
 ALL = ServedSelection(every_group=True)
 BOTH_WAYS = pytest.mark.parametrize(

@@ -29,6 +29,8 @@ from satchel.mcp_servers.server_pool import SDK_LOGGERS
 from satchel.settings import Limits
 from satchel.watch_thread import calling_on_catalog
 
+pytestmark = pytest.mark.usefixtures("quick_starts")
+
 OFFERING = str(Path(__file__).parent.parent / "mcp_servers" / "offering.py")
 PLAIN = str(Path(OFFERING).with_name("plain.py"))
 GIFTED = str(Path(OFFERING).with_name("gifted.py"))
@@ -215,13 +217,21 @@ def configured(world, text):
 
 
 @pytest.fixture
-def served(world, forked):
+def served(world):
     """Run `satchel serve` for a client that leaves at once; return its exit code and stderr."""
 
     def served(*options):
-        ended = forked.satchel(*command(world, *options)[2:], folder=world, env=environment(world))
+        ended = subprocess.run(
+            [sys.executable, *command(world, *options)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=world,
+            env=environment(world),
+            check=False,
+        )
         assert ended.stdout == ""
-        return ended.code, ended.stderr.splitlines()
+        return ended.returncode, ended.stderr.splitlines()
 
     return served
 

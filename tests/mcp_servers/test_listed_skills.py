@@ -29,6 +29,8 @@ from satchel.mcp_servers import resource_reader
 from satchel.mcp_servers.server_addresses import HttpServer, StdioServer
 from satchel.settings import Limits
 
+pytestmark = pytest.mark.usefixtures("quick_starts")
+
 LYING = str(Path(__file__).with_name("lying.py"))
 ENOUGH = 120
 

@@ -64,7 +64,7 @@ def write_plugin(folder, name, files):
     write(folder / name, whole)
 
 
-def test_each_code_is_shown_by_an_example(world, snapshot):
+def test_each_code_is_shown_by_an_example(world, snapshot, quick_starts):
     diagnostics = [item for make in WORLDS for item in make(world)]
     lines = sorted({_normal(str(item), world) for item in diagnostics if not _is_foreign(item)})
     by_code = {code: [line for line in lines if f"[{code}]" in line] for code in RULES}

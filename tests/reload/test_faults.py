@@ -5,6 +5,7 @@ Each test runs a program of its own, because limits and permissions are those of
 
 import errno
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -87,12 +88,13 @@ for free in range(8):
 
 
 @pytest.fixture
-def run(forked, tmp_path):
+def run(forked_python, tmp_path):
     """Run a program in a process of its own."""
 
     def run(code, *arguments):
-        ended = forked.run(PROGRAM + code, str(tmp_path), *arguments, folder=tmp_path)
-        assert ended.code == 0, ended.stdout + ended.stderr
+        command = [forked_python, "-Werror", "-c", PROGRAM + code, tmp_path, *arguments]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
 
     return run
 

@@ -468,7 +468,7 @@ app.run()
 
 
 @pytest.fixture
-def open_with_server(folders):
+def open_with_server(folders, quick_starts):
     """Return a function that makes a workbench which is connected to a server of the project."""
     pytest.importorskip("mcp")
     (folders / "server.py").write_text(SERVER)

@@ -30,6 +30,9 @@ from satchel.catalog.catalog_entries import Status
 from satchel.contracts.contract_description import contract_json
 from satchel.runtime.call_task import prepare_call
 
+pytestmark = pytest.mark.usefixtures("quick_starts")
+fresh = pytest.mark.usefixtures("fresh_starts")
+
 ENOUGH = 120
 """Seconds after which a test gives up; nothing waits that long that goes well."""
 
@@ -140,6 +143,7 @@ def until(app, name):
         app.refresh()
 
 
+@fresh
 def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried):
     plugin()
     app = carried()
@@ -193,6 +197,7 @@ def test_its_calls_answer_as_they_would_in_this_process(plugin, carried):
             assert getattr(result, field) == getattr(expected, field), arguments
 
 
+@fresh
 def test_no_file_of_the_current_folder_takes_the_place_of_a_module(
     plugin, carried, tmp_path, monkeypatch
 ):
@@ -202,6 +207,7 @@ def test_no_file_of_the_current_folder_takes_the_place_of_a_module(
     assert called(carried(), "version").structured == 1
 
 
+@fresh
 def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried, tmp_path):
     plugin(
         "import os\n"
@@ -407,6 +413,7 @@ def test_one_that_cannot_run_at_all_is_reported(plugin, carried):
     assert states["demo"] is Status.FAILED
 
 
+@fresh
 def test_what_it_takes_more_than_its_memory_harms_nothing_else(plugin, carried):
     plugin(
         TOOLS
@@ -776,6 +783,7 @@ with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])
 
 
 @pytest.mark.slow
+@fresh
 def test_it_finds_satchel_where_the_host_does(plugin, tmp_path):
     plugin()
     bare = tmp_path / "bare"
@@ -1027,6 +1035,7 @@ with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])
 
 
 @pytest.mark.slow
+@fresh
 def test_one_that_hangs_ends_although_its_host_was_killed(plugin, tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -1068,6 +1077,7 @@ with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as 
 
 
 @pytest.mark.slow
+@fresh
 def test_a_host_that_forks_gets_an_error_at_once_and_continues(plugin, tmp_path):
     plugin()
     command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
@@ -1080,6 +1090,7 @@ def test_a_host_that_forks_gets_an_error_at_once_and_continues(plugin, tmp_path)
 
 
 @pytest.mark.slow
+@fresh
 def test_one_that_leaks_is_reported_and_replaced(plugin, carried):
     plugin(
         TOOLS
@@ -1096,6 +1107,7 @@ def test_one_that_leaks_is_reported_and_replaced(plugin, carried):
 
 
 @pytest.mark.slow
+@fresh
 def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
     plugin(
         TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"
@@ -1155,6 +1167,7 @@ HELPED = (
 
 
 @pytest.mark.slow
+@fresh
 def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, index):
     plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
     assert called(carried(), "word").text == "helped"
@@ -1164,6 +1177,7 @@ def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, 
 
 
 @pytest.mark.slow
+@fresh
 def test_what_cannot_be_installed_is_reported_and_tried_again(plugin, carried, index):
     (index / WHEEL).rename(index / "away")
     plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
@@ -1174,6 +1188,7 @@ def test_what_cannot_be_installed_is_reported_and_tried_again(plugin, carried, i
     assert called(app, "word").text == "helped"
 
 
+@fresh
 def test_its_process_imports_nothing_of_what_only_a_host_does():
     code = "import sys, satchel.mcp.worker_main; print(*sys.modules)"
     command = [sys.executable, "-c", code]
