@@ -39,18 +39,17 @@ class CallScope:
 class MiddlewareRun:
     """One run of a function inside its middleware, in the task of a call."""
 
-    is_over = False
-    """Whether `aclose` was called."""
-    _result: ToolResult | None = None
-    _items: AsyncIterator[Item] | None = None
-
     def __init__(self, owner: "CallTask", call: ToolCall) -> None:
         self._owner, self._call, self._scope = owner, call, owner.scope or CallScope()
+        self.is_over = False
+        """Whether `aclose` was called."""
+        self._result: ToolResult | None = None
+        self._items: AsyncIterator[Item] | None = None
         # What is closed at the end, the outermost first.
         self._opened: list[Any] = []
         self._functions: list[FunctionRun] = []
 
-    async def __anext__(self) -> Item:
+    async def next(self) -> Item:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:

@@ -12,15 +12,22 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_messages import EndReason
 from satchel.runtime.call_pipeline import CallScope, MiddlewareRun
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
-from satchel.runtime.endable_call import ABANDONED, CANCELLED, LEFT, OVER, Abandoned, EndableCall
+from satchel.runtime.endable_call import (
+    ABANDONED,
+    CANCELLED,
+    LEFT,
+    OPEN,
+    OVER,
+    Abandoned,
+    EndableCall,
+)
 from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import Middleware
 from satchel.runtime.prepared_tool import PreparedTool
@@ -28,35 +35,19 @@ from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.argument_reading import checked_arguments
+from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.fast_construction import changed_fast
 
 if TYPE_CHECKING:
     from satchel.runtime.scoped_runner import Route
 
-if sys.version_info < (3, 12):
-    _new_task = asyncio.Task
-else:
-    _new_task = partial(asyncio.Task, eager_start=True)
+_EAGER: Mapping[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else NOTHING
 
 
 class CallTask(EndableCall):
     """One call of a tool. It runs once, and its last item is the result."""
 
-    # Class attributes: most calls never need to set these.
-    executed_tool = ""
-    """The name of the tool that ran. It differs from the call's if middleware redirected it."""
-    function_result: ToolResult | None = None
-    """The result of the function that ended last."""
-    is_started = False
-    """Whether the task exists; `False` during the first step of an eager task."""
-    chunks: ChunkAccumulator | None = None
-    """The chunks that arrived."""
-    route: "Route | None" = None
-    """Chooses the runner of the call; set only if the host has registered runners."""
-    _waiter: asyncio.Future[None] | None = None  # the reader waits for an item
-    _reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
-    _item: Item | None = None
-    _reads_chunks = False
+    send: Any = None  # in the class as well, for the base class
 
     def __init__(
         self,
@@ -70,6 +61,23 @@ class CallTask(EndableCall):
         self.context = context or call.context
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
+        # All set here: Python is slow with an attribute whose default is in the class.
+        self.executed_tool = ""
+        """The name of the tool that ran. It differs from the call's if middleware redirected it."""
+        self.function_result: ToolResult | None = None
+        """The result of the function that ended last."""
+        self.is_started = False
+        """Whether the task exists; `False` during the first step of an eager task."""
+        self.chunks: ChunkAccumulator | None = None
+        """The chunks that arrived."""
+        self.route: Route | None = None
+        """Chooses the runner of the call; set only if the host has registered runners."""
+        self.phase, self.is_interrupted, self.loop = OPEN, False, None
+        self._task = self._run = self._grace_timer = None
+        self._waiter: asyncio.Future[None] | None = None  # the reader waits for an item
+        self._reader_is_ready: asyncio.Future[None] | None = None  # the task waits for its reader
+        self._item: Item | None = None
+        self._reads_chunks = False
 
     def in_background(self, call: ToolCall, prepared: PreparedTool) -> "CallTask":
         """Return another call task of this session, which runs in the background."""
@@ -87,7 +95,7 @@ class CallTask(EndableCall):
         else:
             self._work = self._main()
             self.send = self._work.send
-            task = _new_task(self, loop=loop, name=self.call.name)
+            task = asyncio.Task(self, loop=loop, name=self.call.name, **_EAGER)
             self.is_started = True
             if self.phase < OVER:  # an eager task may have ended already
                 self._task = task
@@ -171,7 +179,7 @@ class CallTask(EndableCall):
             else:
                 run = FunctionRun(self, self.call, self.prepared.tool)
             self._run = run
-            while not isinstance(item := await run.__anext__(), ToolResult):
+            while not isinstance(item := await run.next(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
         except Abandoned:

@@ -54,16 +54,16 @@ class EndableCall(Coroutine[Any, Any, None]):
 
     call: ToolCall
     prepared: PreparedTool
-    phase: CallPhase = OPEN
-    is_interrupted = False
+    phase: CallPhase
+    is_interrupted: bool
     """Whether `interrupt()` was called, perhaps in another thread or before the start."""
-    loop: asyncio.AbstractEventLoop | None = None
-    _task: asyncio.Task[None] | None = None
-    _work: Coroutine[Any, Any, None]
-    send: Any = None
+    loop: asyncio.AbstractEventLoop | None
+    send: Any
     """The method of `_work` itself, because it is called at each step."""
-    _run: "FunctionRun | MiddlewareRun | None" = None
-    _grace_timer: asyncio.TimerHandle | None = None
+    _task: asyncio.Task[None] | None
+    _work: Coroutine[Any, Any, None]
+    _run: "FunctionRun | MiddlewareRun | None"
+    _grace_timer: asyncio.TimerHandle | None
 
     @abstractmethod
     def finish(self, result: ToolResult) -> None:

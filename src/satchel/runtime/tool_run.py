@@ -33,25 +33,25 @@ def validated(call: ToolCall, tool: Tool) -> ToolCall:
 class FunctionRun:
     """One run of one function by its runner, inside the task of a call."""
 
-    is_validated = False
-    """Whether the arguments were validated, and middleware has not changed them."""
-    is_over = False
-    """Whether it has yielded its result, and what it opened is closed."""
-    was_interrupted = False
-    """Whether the user ended it."""
-    _chunks: ChunkAccumulator | None = None
-    _reason: EndReason | None = None  # why it was cancelled
-    _stream: AsyncIterator[Any] | None = None
-    _task: asyncio.Task[Any] | None = None  # set while the function runs
-    _clock: CallClock | None = None  # set while it is timed
-    _seconds_left: float | None = None  # of the time limit, after a chunk
-    _is_waiting = False  # a runner elsewhere has not started the function
-    _is_elsewhere = False  # it has started it
-    _survives_cancel = False  # the function is in a thread, which cancelling does not end
-
     def __init__(self, owner: "CallTask", call: ToolCall, tool: Tool) -> None:
         assert owner.loop is not None
         self._owner, self._call, self._tool, self._loop = owner, call, tool, owner.loop
+        # All set here: Python is slow with an attribute whose default is in the class.
+        self.is_validated = False
+        """Whether the arguments were validated, and middleware has not changed them."""
+        self.is_over = False
+        """Whether it has yielded its result, and what it opened is closed."""
+        self.was_interrupted = False
+        """Whether the user ended it."""
+        self._chunks: ChunkAccumulator | None = None
+        self._reason: EndReason | None = None  # why it was cancelled
+        self._stream: AsyncIterator[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None  # set while the function runs
+        self._clock: CallClock | None = None  # set while it is timed
+        self._seconds_left: float | None = None  # of the time limit, after a chunk
+        self._is_waiting = False  # a runner elsewhere has not started the function
+        self._is_elsewhere = False  # it has started it
+        self._survives_cancel = False  # the function is in a thread, which cancelling does not end
 
     @property
     def tool_name(self) -> str:
@@ -61,10 +61,13 @@ class FunctionRun:
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
 
-    async def __anext__(self) -> Item:
-        """Return the next chunk, or the result; raise only a cancellation of the whole task."""
+    def __anext__(self) -> Awaitable[Item]:
         if self.is_over:
             raise StopAsyncIteration
+        return self.next()
+
+    async def next(self) -> Item:
+        """Return the next chunk, or the result; raise only a cancellation of the whole task."""
         if self._task is not None:
             raise RuntimeError("await the last item before you ask for the next")
         owner = self._owner
@@ -90,7 +93,8 @@ class FunctionRun:
             self._task = None
             is_cancelled = task.cancelling() > cancels_before
             return await self._end_after(problem, task, is_cancelled=is_cancelled)
-        self._stop_clock()
+        if self._clock is not None:
+            self._stop_clock()
         self._task = None
         if self._reason is not None or owner.is_interrupted:
             return await self._result_of_cancelled(task)
@@ -169,6 +173,8 @@ class FunctionRun:
         """Return the result for what the function returned; `None` if it is a stream."""
         self._survives_cancel = False
         owner = self._owner
+        if type(value) is str:  # as most are
+            return limit_result(to_result(value, owner.call_id), owner.prepared.limits)
         if value is None:
             return result_of_nothing(owner.call_id)
         if isinstance(value, FinalResult):

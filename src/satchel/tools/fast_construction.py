@@ -31,7 +31,5 @@ def construct_fast(cls: type[T], **values: Any) -> T:
 def changed_fast(value: T, parts: dict[str, Any]) -> T:
     """Return a copy of a value with other parts."""
     copy = _new(type(value))
-    fields = copy.__dict__
-    fields.update(value.__dict__)
-    fields.update(parts)
+    _set(copy, "__dict__", value.__dict__ | parts)
     return copy
