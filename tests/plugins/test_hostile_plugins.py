@@ -119,6 +119,8 @@ def satchel_tools():
 INSTALLED = """
 import asyncio, json, os, signal, sys
 import satchel
+from satchel.loader import plugin_loader
+plugin_loader._PATIENCE = 60  # On a busy machine, too, each is imported alone.
 interrupt = signal.getsignal(signal.SIGINT)
 cwd, path = os.getcwd(), [sys.argv[1], *sys.path]
 sys.path.insert(0, sys.argv[1])
