@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from satchel import Satchel, Settings
-from satchel.cli.commands.validate_command import check, github_line
+from satchel.cli.commands.validate_command import github_line
+from satchel.cli.format_checks import check
 from satchel.diagnostics import Diagnostic, Severity, Where
 
 

@@ -242,7 +242,7 @@ def lock_file(world):
 
 
 def nothing_to_validate(world):
-    from satchel.cli.commands.validate_command import check
+    from satchel.cli.format_checks import check
 
     (world / "empty").mkdir()
     yield from check("empty").problems

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import Satchel
-from satchel.cli.commands.validate_command import check
+from satchel.cli.format_checks import check
 from satchel.testing import write_plugin, write_skill
 
 TEXTS = ["yes", "3", "a: b", "- x", "#", "'", '"', "line\nbreak", "naïve ✓", "{a}", "null", "~"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satchel.cli.base_command import Sources
-from satchel.cli.commands.validate_command import check, check_plugins
+from satchel.cli.format_checks import check, check_plugins
 from satchel.cli.install_consent import (
     code_of,
     lines_of_folder,
