@@ -431,3 +431,10 @@ def test_an_unknown_key_of_the_table_of_workers_is_reported(user):
     ]
     assert choices.diagnostics[0].fix == "did you mean 'concurrency'?"
     assert choices.files[0].worker == {"concurency": 2, "redis": "redis://here"}
+
+
+def test_a_table_of_workers_in_a_project_is_one_unknown_key(user, project):
+    write(project, "[worker]\nconcurency = 2\n")
+    choices = read_selection(str(user), str(project))
+    assert codes(choices) == ["choices-unknown"]
+    assert choices.files[0].worker == {}
