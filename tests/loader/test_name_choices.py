@@ -130,6 +130,17 @@ def test_a_new_folder_does_not_take_the_name_of_a_plugin(add, load):
     } == {"a-copy": "held", "maps": "ok"}
 
 
+def test_a_plugin_that_was_held_is_imported_when_its_owner_is_gone(add, load):
+    owner = add("maps")
+    load()
+    add("a-copy", name="maps")
+    app = load()
+    assert says(app) == "maps"
+    shutil.rmtree(owner)
+    app.refresh()
+    assert says(app) == "a-copy"
+
+
 def test_an_owner_that_is_gone_leaves_the_name_of_its_plugin(add, load):
     first = add("first", tool="one", name="maps")
     load()
