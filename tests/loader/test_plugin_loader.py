@@ -13,6 +13,7 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.importing.distributions import DistributionFinding
 from satchel.loader import builtin_providers, plugin_loader
 from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
+from satchel.loader.loader_config import unit_of
 from satchel.loader.pass_provider import ProviderAnswer
 from satchel.loader.scan_cache import Imported, ScanCache
 from satchel.settings import Limits
@@ -217,6 +218,17 @@ def test_what_was_only_read_is_imported_once_it_is_first(pass_inputs, importer, 
     first = import_plugins(pass_inputs(), both)
     import_plugins(pass_inputs(after(first)), scan("far"))
     assert importer.names == ["near/demo", "far/demo"]
+
+
+def test_what_was_held_is_imported_when_its_name_is_free(pass_inputs, importer, write, scan):
+    write("near")
+    result = scan("near")
+    read = import_plugins(pass_inputs(run_code=False), result)
+    problem = make_diagnostic("plugin-name-held", Where("/near"), "is new")
+    held = replace(only(read), state=Status.HELD, tools=(), diagnostics=(problem,))
+    first = after(replace(read, contributions={unit_of(held): held}))
+    import_plugins(pass_inputs(first), result)
+    assert importer.names == ["near/demo"]
 
 
 def test_what_is_broken_and_young_settles_without_an_import(pass_inputs, importer, write, scan):
