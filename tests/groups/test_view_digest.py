@@ -231,3 +231,10 @@ def test_a_view_may_show_what_is_served_or_shadowed_and_nothing_else(runnable, s
     digest = digest_catalog(with_skills(runnable, skill("a", state=state)))
     is_shown = state in {Status.OK, Status.STALE, Status.DEGRADED, Status.SHADOWED}
     assert ("a" in digest.by_kind["skill"]) is is_shown
+
+
+def test_a_digest_forgets_one_of_two_skills_of_a_name(runnable):
+    one, other = skill("a"), skill("a", path="/other/a", source="other", state=Status.SHADOWED)
+    both = with_skills(runnable, one, other)
+    left = replace(both, generation=both.generation + 1, all_skills=(one,))
+    assert digest_catalog(left, digest_catalog(both)) == digest_catalog(left)
