@@ -191,6 +191,19 @@ def test_broken_code_is_tried_again_only_when_asked_to(pass_inputs, importer, wr
     assert len(importer.imported) == 2
 
 
+def test_an_import_that_took_too_long_is_tried_again_only_when_asked_to(
+    pass_inputs, importer, write, scan
+):
+    problem = make_diagnostic("plugin-import-timeout", Where("x"), "took too long")
+    importer.parts[write("near")] = {"state": Status.FAILED, "diagnostics": (problem,)}
+    result = scan("near")
+    first = after(import_plugins(pass_inputs(), result))
+    import_plugins(pass_inputs(first), result)
+    assert len(importer.imported) == 1
+    import_plugins(pass_inputs(first, retry_late=True), result)
+    assert len(importer.imported) == 2
+
+
 @pytest.mark.parametrize("message", ["ModuleNotFoundError: acme", "ValueError: no"])
 def test_an_installation_may_heal_what_lacks_a_module(pass_inputs, importer, write, scan, message):
     problem = make_diagnostic("plugin-import-failed", Where("x"), message)
