@@ -27,6 +27,12 @@ def test_worlds_may_lie_in_each_other(monkeypatch):
     assert os.environ["SATCHEL_ACME_KEY"] == "user"
 
 
+def test_what_a_world_sets_is_unset_afterwards():
+    with scratch_world():
+        os.environ["SATCHEL_ACME_NEW"] = "inside"
+    assert "SATCHEL_ACME_NEW" not in os.environ
+
+
 def test_other_variables_stay(monkeypatch):
     monkeypatch.setenv("OTHER", "1")
     with scratch_world():

@@ -431,3 +431,23 @@ def test_an_unknown_key_of_the_table_of_workers_is_reported(user):
     ]
     assert choices.diagnostics[0].fix == "did you mean 'concurrency'?"
     assert choices.files[0].worker == {"concurency": 2, "redis": "redis://here"}
+
+
+def test_a_table_of_workers_in_a_project_is_one_unknown_key(user, project):
+    write(project, "[worker]\nconcurency = 2\n")
+    choices = read_selection(str(user), str(project))
+    assert codes(choices) == ["choices-unknown"]
+    assert choices.files[0].worker == {}
+
+
+def test_the_folders_of_a_file_are_beside_it_and_those_of_a_project_stay_inside(project, tmp_path):
+    write(project, '[sources]\nskills = ["s"]\n')
+    link = tmp_path / "link"
+    link.symlink_to(project.parent)
+    for is_project, base in ((True, project.parent), (False, link)):
+        paths = [str(link / "satchel.toml"), str(tmp_path / "missing.toml")]
+        choices = read_selection(*(reversed(paths) if is_project else paths))
+        (root,) = (root for file in choices.files for root in file.roots)
+        assert (root.path, root.source) == (str(base / "s"), "s")
+        inside = str(base) if is_project else ""
+        assert (root.within, root.project) == (inside, inside)

@@ -1,6 +1,6 @@
 import pytest
 
-from satchel.formats.skill_arguments import with_arguments
+from satchel.formats.skill_arguments import takes_arguments, with_arguments
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,19 @@ from satchel.formats.skill_arguments import with_arguments
 )
 def test_arguments_are_put_in_their_place(text, arguments, filled):
     assert with_arguments(text, arguments) == filled
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asking"),
+    [
+        ("Fix $ARGUMENTS now", True),
+        ("Fix $2", True),
+        ("Fix $ARGUMENTS[0]", True),
+        (r"Fix \$1 and $1", True),
+        (r"Fix \$1", False),
+        ("It costs $10", False),
+        ("", False),
+    ],
+)
+def test_a_text_takes_arguments_if_it_has_a_place_for_them(text, is_asking):
+    assert takes_arguments(text) is is_asking

@@ -9,7 +9,7 @@ from satchel.catalog.catalog_changes import Change, Event
 from satchel.catalog.catalog_entries import SkillEntry, Status
 from satchel.formats.skill_manifest import SkillManifest
 from satchel.groups.group_activation import Activation, view_of
-from satchel.groups.view_digest import changes_between, digest_view
+from satchel.groups.view_digest import changes_between, digest_catalog, digest_view
 from satchel.sources.search_roots import Precedence
 from satchel.tools import FunctionTool
 
@@ -208,3 +208,33 @@ def test_a_skill_behind_one_that_is_hidden_from_the_model_is_no_news(tmp_path, w
     write_skill(tmp_path / "b", "s")
     app.refresh()
     assert session.changes() == ()
+
+
+def test_a_digest_of_an_earlier_generation_misses_no_change_in_between(runnable):
+    skills = with_skills(runnable, skill("a"), skill("b"))
+    old = digest_catalog(skills)
+    second = replace(
+        edited(skills, "all_skills", "a", version="2", generation=skills.generation + 1),
+        changed_skills=frozenset({"a"}),
+    )
+    third = replace(
+        edited(second, "all_skills", "b", version="2", generation=skills.generation + 2),
+        changed_skills=frozenset({"b"}),
+    )
+    assert digest_catalog(second, old) == digest_catalog(second)
+    assert digest_catalog(third, old) == digest_catalog(third)
+    assert digest_catalog(third, digest_catalog(second, old)) == digest_catalog(third)
+
+
+@pytest.mark.parametrize("state", list(Status))
+def test_a_view_may_show_what_is_served_or_shadowed_and_nothing_else(runnable, state):
+    digest = digest_catalog(with_skills(runnable, skill("a", state=state)))
+    is_shown = state in {Status.OK, Status.STALE, Status.DEGRADED, Status.SHADOWED}
+    assert ("a" in digest.by_kind["skill"]) is is_shown
+
+
+def test_a_digest_forgets_one_of_two_skills_of_a_name(runnable):
+    one, other = skill("a"), skill("a", path="/other/a", source="other", state=Status.SHADOWED)
+    both = with_skills(runnable, one, other)
+    left = replace(both, generation=both.generation + 1, all_skills=(one,))
+    assert digest_catalog(left, digest_catalog(both)) == digest_catalog(left)

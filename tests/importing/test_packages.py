@@ -97,6 +97,7 @@ def test_a_package_that_is_not_enabled_is_known_and_not_imported(acme):
 def test_a_package_is_enabled_by_its_plugin_unless_another_package_has_one_of_that_name(site, acme):
     install(site, "other-tools", points="other = acme")
     (problem,) = plugin(Satchel()).diagnostics
+    assert problem.message == "plugin 'acme' of acme-tools 1.0 is available, not enabled"
     assert problem.fix == "satchel enable acme"
     install(site, "rival-tools")
     problems = [

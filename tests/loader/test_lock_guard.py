@@ -5,12 +5,18 @@ import py_compile
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from satchel import DefinitionError, Project, Satchel, SatchelError, Settings, ToolCall
+from satchel import DefinitionError, Limits, Project, Satchel, SatchelError, Settings, ToolCall
 from satchel.catalog.catalog_entries import Status
+from satchel.loader.lock_guard import load_guard
+from satchel.providers.skill import Skill, find_skill
+from satchel.sources.search_roots import Precedence
+from satchel.sources.skill_files import SkillAccess
 
 
 @pytest.fixture
@@ -60,6 +66,16 @@ def test_what_is_locked_is_served(opened, file):
         app = opened(locked=file, **options)
         assert (set(app.catalog.skills), codes(app)) == ({"greet"}, [])
         assert app.session(enable=["echo"]).step().call_sync("echo", {"text": "a"}).text == "a"
+
+
+def test_a_skill_of_a_server_cannot_be_locked_and_is_not_used(file):
+    skill = Skill(name="remote", description="Does a thing.", body="Do it.")
+    finding = find_skill(skill, "box", Precedence.EXPLICIT, Limits())
+    fetched = SimpleNamespace(access=SkillAccess(is_fetched=True))
+    guard = load_guard(file, is_frozen=False)
+    judged = guard.skill(replace(finding, remote=fetched))
+    assert judged.manifest is None
+    assert [item.code for item in judged.diagnostics] == ["lock-new"]
 
 
 def test_frozen_without_a_file_and_a_missing_file_are_errors(opened, here):

@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from satchel import Limits, Satchel, Settings
 from satchel.configuration.selection import selection_path
 from satchel.files.file_reader import UnreadableFileError
+from satchel.loader.name_choices import with_owned_names
 
 TOOL = '''
 from satchel import tool
@@ -128,6 +131,17 @@ def test_a_new_folder_does_not_take_the_name_of_a_plugin(add, load):
         for it in app.catalog.all_plugins
         if it.name == "maps"
     } == {"a-copy": "held", "maps": "ok"}
+
+
+def test_a_plugin_that_was_held_is_imported_when_its_owner_is_gone(add, load):
+    owner = add("maps")
+    load()
+    add("a-copy", name="maps")
+    app = load()
+    assert says(app) == "maps"
+    shutil.rmtree(owner)
+    app.refresh()
+    assert says(app) == "a-copy"
 
 
 def test_an_owner_that_is_gone_leaves_the_name_of_its_plugin(add, load):
@@ -280,3 +294,20 @@ def test_a_waiting_name_is_free_when_the_slow_plugin_is_removed(add, tmp_path):
         app.refresh()
         assert says(app) == "z-maps"
         go.touch()
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Stands for what a server offers."""
+
+    source: str
+    fitted_names: tuple[str, ...]
+    owned: frozenset[str] = frozenset()
+
+
+def test_a_server_owns_the_names_that_it_was_the_first_to_serve():
+    owners = {"x": ("mcp:a", "/plugins/p"), "y": ("/plugins/p", "mcp:a"), "z": ("mcp:b",)}
+    record = SimpleNamespace(of=lambda _kind, name: owners.get(name, ()))
+    offers = [Offer("mcp:a", ("x", "y", "z", "free")), Offer("mcp:b", ("z",))]
+    assert [offer.owned for offer in with_owned_names(offers, record)] == [{"x"}, {"z"}]
+    assert with_owned_names(offers, None) == tuple(offers)

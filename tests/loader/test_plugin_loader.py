@@ -13,6 +13,7 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.importing.distributions import DistributionFinding
 from satchel.loader import builtin_providers, plugin_loader
 from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
+from satchel.loader.loader_config import unit_of
 from satchel.loader.pass_provider import ProviderAnswer
 from satchel.loader.scan_cache import Imported, ScanCache
 from satchel.settings import Limits
@@ -190,6 +191,19 @@ def test_broken_code_is_tried_again_only_when_asked_to(pass_inputs, importer, wr
     assert len(importer.imported) == 2
 
 
+def test_an_import_that_took_too_long_is_tried_again_only_when_asked_to(
+    pass_inputs, importer, write, scan
+):
+    problem = make_diagnostic("plugin-import-timeout", Where("x"), "took too long")
+    importer.parts[write("near")] = {"state": Status.FAILED, "diagnostics": (problem,)}
+    result = scan("near")
+    first = after(import_plugins(pass_inputs(), result))
+    import_plugins(pass_inputs(first), result)
+    assert len(importer.imported) == 1
+    import_plugins(pass_inputs(first, retry_late=True), result)
+    assert len(importer.imported) == 2
+
+
 @pytest.mark.parametrize("message", ["ModuleNotFoundError: acme", "ValueError: no"])
 def test_an_installation_may_heal_what_lacks_a_module(pass_inputs, importer, write, scan, message):
     problem = make_diagnostic("plugin-import-failed", Where("x"), message)
@@ -217,6 +231,17 @@ def test_what_was_only_read_is_imported_once_it_is_first(pass_inputs, importer, 
     first = import_plugins(pass_inputs(), both)
     import_plugins(pass_inputs(after(first)), scan("far"))
     assert importer.names == ["near/demo", "far/demo"]
+
+
+def test_what_was_held_is_imported_when_its_name_is_free(pass_inputs, importer, write, scan):
+    write("near")
+    result = scan("near")
+    read = import_plugins(pass_inputs(run_code=False), result)
+    problem = make_diagnostic("plugin-name-held", Where("/near"), "is new")
+    held = replace(only(read), state=Status.HELD, tools=(), diagnostics=(problem,))
+    first = after(replace(read, contributions={unit_of(held): held}))
+    import_plugins(pass_inputs(first), result)
+    assert importer.names == ["near/demo"]
 
 
 def test_what_is_broken_and_young_settles_without_an_import(pass_inputs, importer, write, scan):

@@ -27,6 +27,8 @@ from satchel.settings import Limits, Settings, WatchTimings
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 
+CYRILLIC = "\u0441\u0430\u0440\u0435"
+"""It reads like `cape`."""
 OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
 
 
@@ -392,3 +394,21 @@ def test_a_refused_link_is_reported_unless_its_target_is_served_anyway(
     refused = {item.where.path: item for item in catalog.source_diagnostics}
     assert refused.keys() == {str(tmp_path / "one/rest"), str(tmp_path / "one/deep/lost")}
     assert "only to the folder of one skill" in refused[str(tmp_path / "one/rest")].message
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("cape", CYRILLIC), (CYRILLIC, "cape"), ("n\u00f6te", "cape")]
+)
+def test_a_name_that_reads_like_another_yields_whichever_comes_first(
+    run, write_skill, tmp_path, first, second
+):
+    write_skill(tmp_path / "skills", first)
+    passed = run()
+    for name in (second, "third"):
+        write_skill(tmp_path / "skills", name)
+        passed = run(passed)
+        states = {skill.name: skill.state for skill in passed[1].all_skills}
+        assert states == {skill.name: skill.state for skill in run()[1].all_skills}
+    assert {name for name, state in states.items() if state is Status.SHADOWED} == (
+        {first, second} & {CYRILLIC}
+    )

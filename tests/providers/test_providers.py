@@ -173,6 +173,7 @@ def test_the_user_can_disable_it_and_its_skills(config_folder):
     )
     assert list(app.catalog.skills) == ["b"]
     assert not app.catalog.tools
+    assert app.catalog.plugin("tools").state is Status.DISABLED
 
 
 # ---- errors cost only itself -------------------------------------------------------------------

@@ -94,6 +94,13 @@ def test_a_tar_is_taken_apart_however_it_is_packed(world, mode):
     assert sorted(os.listdir(world)) == ["m.tar", "out"]
 
 
+def test_a_folder_may_come_after_its_files_and_twice(world):
+    archive = tar(world / "m.tar", file("a/b"), folder("a"), folder("a"), folder("./a/"))
+    assert extract(archive, world / "out") == ["a", "a/b"]
+    archive = zipped(world / "m.zip", ("a/b", b"", 0), ("a/", b"", 0))
+    assert extract(archive, world / "out") == ["a", "a/b"]
+
+
 def test_a_zip_is_taken_apart(world):
     archive = zipped(world / "m.zip", ("a/", b"", 0), ("a/b", b"x", 0o644))
     assert extract(archive, world / "out") == ["a", "a/b"]

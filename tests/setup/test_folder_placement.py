@@ -10,6 +10,7 @@ from satchel.setup.folder_placement import (
     climbs_out,
     placed,
     removed,
+    repair_placement,
     staged_copy,
     staged_link,
 )
@@ -162,6 +163,10 @@ def test_removing_a_link_leaves_what_it_leads_to(source, home):
     assert removed(str(home / "demo"))
     assert not removed(str(home / "demo"))
     assert names(source) == ["code", "toolkit.yaml"]
+
+
+def test_where_nothing_is_there_is_nothing_to_repair(home):
+    assert repair_placement(str(home / "missing/demo")) == []
 
 
 def test_removing_a_folder_leaves_what_its_links_lead_to(home, tmp_path):

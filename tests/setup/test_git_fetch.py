@@ -77,8 +77,9 @@ def test_an_unknown_revision_and_an_unknown_folder_are_errors_that_leave_nothing
     commit, fetch, tmp_path
 ):
     commit(a="1")
-    with pytest.raises(SatchelError, match="has no branch, tag or commit 'nope'"):
+    with pytest.raises(SatchelError, match="has no branch, tag or commit 'nope'") as caught:
         fetch("@nope")
+    assert caught.value.where == f"git+file://{tmp_path}/bare.git@nope"
     with pytest.raises(SatchelError, match="has no branch, tag or commit 'aaaa"):
         fetch(f"@{'a' * 40}")
     with pytest.raises(SatchelError, match="has no folder 'missing'"):
