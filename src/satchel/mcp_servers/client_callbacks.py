@@ -11,12 +11,11 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers.plain_requests import send_plain
 from satchel.mcp_servers.protocol_fields import META, fields_of, forwarded_meta
 from satchel.text import one_line, shorten
 from satchel.tools import ToolContext
@@ -287,7 +286,9 @@ async def send_answering(
         params = params.model_copy(update={"meta": {**meta, **(params.meta or {})}})
         request = request.model_copy(update={"params": params})
     for _ in range(_MAX_ROUNDS):
-        response = await send_plain(client, request, on_progress)
+        response: dict[str, Any] = await client.session.send_request(
+            request, _json_object(), progress_callback=on_progress
+        )
         if caller is not None and caller.interruption is not None:
             raise caller.interruption
         if response.get("resultType") != "input_required":
@@ -300,6 +301,13 @@ async def send_answering(
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+@cache
+def _json_object() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(dict[str, Any])
 
 
 def _with(request: Any, extra: Mapping[str, Any]) -> Any:

@@ -135,10 +135,6 @@ class ListedItems:
             )
         return tuple(diagnostics)
 
-    def unlisted(self, why: str) -> str:
-        """Return the message for a list that cannot be read."""
-        return f"cannot list its {self.kind}s: {why}"
-
 
 def invalid_item(kind: str, where: Where, name: str, why: str) -> Diagnostic:
     """Return the diagnostic for a tool, prompt, resource or skill that cannot be used."""
@@ -153,13 +149,13 @@ def invalid_item(kind: str, where: Where, name: str, why: str) -> Diagnostic:
 async def read_list(
     fetch: Callable[..., Awaitable[Any]], key: str, items: ListedItems, seconds: float
 ) -> str:
-    """Read the pages of a list. Return why it was not read to its end, or `""`.
+    """Read the pages of a list. Return the message if it was not read to its end, else `""`.
 
     `key` names the attribute of a page with the items. Raises an error if the connection is broken.
     """
     from mcp import MCPError
 
-    cursor, cursors = None, set[str]()
+    cursor, cursors, why = None, set[str](), ""
     try:
         # One limit for all pages: the server's tools are published only after them.
         async with asyncio.timeout(seconds):
@@ -172,16 +168,16 @@ async def read_list(
                     break
                 cursors.add(cursor)
     except TimeoutError:
-        return f"it did not list them within {seconds:g} s (limit mcp_connect)"
+        why = f"it did not list them within {seconds:g} s (limit mcp_connect)"
     except MCPError as problem:
         if is_connection_closed(problem) or is_expired(problem):
             raise
-        return f"it refused: {shorten(one_line(problem.message), 300)}"
+        why = f"it refused: {shorten(one_line(problem.message), 300)}"
     except ValueError:  # pydantic's ValidationError, too
-        return f"its response is not a list of {items.kind}s"
+        why = f"its response is not a list of {items.kind}s"
     finally:
         items.is_cancelled = True
-    return ""
+    return f"cannot list its {items.kind}s: {why}" if why else ""
 
 
 def drop_invalid_items(result: dict[str, Any], version: str, most: int) -> None:

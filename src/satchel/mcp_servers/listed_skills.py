@@ -95,9 +95,8 @@ async def list_skills(
         most=(limits.mcp_skills, "mcp_skills"),
         largest=(limits.mcp_message, "mcp_message"),
     )
-    if why := await read_list(partial(_page, client), "skills", items, limits.mcp_connect):
+    if message := await read_list(partial(_page, client), "skills", items, limits.mcp_connect):
         # No skills: a part of the list would look complete.
-        message = items.unlisted(why)
         diagnostic = make_diagnostic("mcp-skills-unlisted", where, message, REPORT)
         return ServerSnapshot(diagnostics=(diagnostic,))
     return ServerSnapshot(skills=items.values, diagnostics=items.diagnostics, ttl=items.ttl)

@@ -65,7 +65,7 @@ def collect_server_skills(
     for item in offered:  # after all skills, so that no skill is renamed for a prompt
         names = []
         for prompt in item.snapshot.prompts:
-            names.append(_free_name(item.config.name, _prompt_name(prompt.name), taken))
+            names.append(_free_name(item.config.name, _as_skill_name(prompt.name), taken))
             taken.add(names[-1])
         if item.snapshot.is_up:
             findings += _find_prompts(item, names, limits)
@@ -76,7 +76,7 @@ def _free_name(server: str, name: str, taken: set[str]) -> str:
     """Return the name, or the name prefixed with the server's, or `""` if both are taken."""
     if name not in taken and not skill_name_fault(name):
         return name
-    prefixed = f"{re.sub('[^a-z0-9]+', '-', server.lower()).strip('-')}-{name}"
+    prefixed = f"{_as_skill_name(server)}-{name}"
     return "" if prefixed in taken or skill_name_fault(prefixed) else prefixed
 
 
@@ -233,6 +233,6 @@ def _remote_finding(
     )
 
 
-def _prompt_name(name: str) -> str:
-    """Return the name of a prompt as that of a skill; `""` if nothing is left of it."""
+def _as_skill_name(name: str) -> str:
+    """Return a name of a prompt or a server as that of a skill; `""` if nothing is left of it."""
     return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")

@@ -54,8 +54,8 @@ class ToolLister:
         )
         meta: Any = {WAIT: limits.mcp_connect / 2}
         fetch = partial(self._client.list_tools, meta=meta)
-        if why := await read_list(fetch, "tools", items, limits.mcp_connect):
-            raise SatchelError(items.unlisted(why))
+        if message := await read_list(fetch, "tools", items, limits.mcp_connect):
+            raise SatchelError(message)
         self._memo = memo
         is_plugin = isinstance(self._server, WorkerServer)
         return ServerSnapshot(
