@@ -1,6 +1,7 @@
 """Fixtures for all tests: the shared files, and functions that write skills and plugins."""
 
 import gc
+import importlib.util
 import itertools
 import os
 import subprocess
@@ -88,6 +89,15 @@ def shared() -> Path:
             pytest.fail(f"the shared material is missing: {folder}")
         pytest.skip("no shared material here (set SATCHEL_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def maker(shared):
+    """Load the module that writes hostile folders, without writing bytecode."""
+    spec = importlib.util.spec_from_file_location("hostile_make", shared / "hostile" / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

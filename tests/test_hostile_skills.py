@@ -1,6 +1,5 @@
 """Hostile skill folders: each is refused or made safe, and the skill beside it loads."""
 
-import importlib.util
 import os
 import time
 
@@ -53,15 +52,6 @@ CASES = [
     ],
     *["F02", "F04", "F06", "F08", "F10", "F12", "F14", "F16", "F18", "F20", "F22", "F24"],
 ]
-
-
-@pytest.fixture(scope="module")
-def maker(shared):
-    """Load the module that writes hostile folders, without writing bytecode."""
-    spec = importlib.util.spec_from_file_location("hostile_make", shared / "hostile" / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_no_case_is_left_out(maker):

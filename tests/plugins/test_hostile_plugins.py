@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("quick_starts")
+
 # These end or exhaust the process itself; only a process of their own could hold them.
 UNSURVIVABLE = {"segfault", "os-exit", "eats-memory"}
 

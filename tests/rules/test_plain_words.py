@@ -66,23 +66,25 @@ def test_the_rule_reads_names_strings_and_comments():
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
-    """Yield the line and name of each function and local variable, and whether it is local."""
+    """Yield the line and name of each function and variable, and whether it is a variable."""
+    fields = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name, False
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.arg):
-                    yield inner.lineno, inner.arg, True
-                elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    yield inner.lineno, inner.id, True
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg, True
+        elif isinstance(node, ast.AnnAssign):
+            fields.add(node.target)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+            yield node.lineno, node.id, True
 
 
 def test_local_names_say_what_they_hold(modules):
     faults = {
         f"{path}:{line}: {name}"
         for path, tree in modules.items()
-        for line, name, is_local in names(tree)
-        if is_local and name in EMPTY_NAMES
+        for line, name, is_variable in names(tree)
+        if is_variable and name in EMPTY_NAMES
     }
     assert sorted(faults) == []
 
@@ -91,7 +93,7 @@ def test_names_in_tests_use_plain_words():
     faults = {
         f"{path}:{line}: {name}"
         for path in sorted((REPOSITORY / "tests").rglob("*.py"))
-        for line, name, is_local in names(ast.parse(path.read_text(encoding="utf-8")))
-        if (name in EMPTY_NAMES if is_local else findings(path, name))
+        for line, name, is_variable in names(ast.parse(path.read_text(encoding="utf-8")))
+        if (name in EMPTY_NAMES if is_variable else findings(path, name))
     }
     assert sorted(faults) == []

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from leaving_early import WAYS_TO_LEAVE
 from pydantic import BaseModel
 
 from satchel import (
@@ -514,38 +515,7 @@ def test_answers_come_as_they_are_ready_each_with_the_index_of_its_call():
     assert in_time(main()) == [(1, "quick"), (0, "slow")]
 
 
-async def broken_off(answers):
-    async for _ in answers:
-        break
-    del answers
-
-
-async def raised_out(answers):
-    with suppress(ZeroDivisionError):
-        async with aclosing(answers):
-            async for _ in answers:
-                raise ZeroDivisionError
-
-
-async def closed(answers):
-    await anext(answers)
-    await answers.aclose()
-
-
-async def cancelled(answers):
-    async def read():
-        async for _ in answers:
-            reading.set()
-
-    reading = asyncio.Event()
-    task = asyncio.create_task(read())
-    await reading.wait()
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-@pytest.mark.parametrize("leave", [broken_off, raised_out, closed, cancelled])
+@pytest.mark.parametrize("leave", WAYS_TO_LEAVE)
 def test_a_caller_that_stops_reading_ends_what_still_runs(leave):
     async def main():
         gate = Gate()

@@ -10,6 +10,7 @@ import pytest
 from contracted import appends, hold, in_time
 from hypothesis import given
 from hypothesis import strategies as st
+from leaving_early import WAYS_TO_LEAVE
 
 from satchel import (
     Satchel,
@@ -395,38 +396,7 @@ def test_an_effect_that_cannot_be_written_is_reported_for_its_call_alone():
 # ---- leaving early ------------------------------------------------------------------------
 
 
-async def broken_off(answers):
-    async for _ in answers:
-        break
-    del answers
-
-
-async def closed(answers):
-    await anext(answers)
-    await answers.aclose()
-
-
-async def raised_out(answers):
-    with suppress(ZeroDivisionError):
-        async with aclosing(answers):
-            async for _ in answers:
-                raise ZeroDivisionError
-
-
-async def cancelled(answers):
-    async def read():
-        async for _ in answers:
-            reading.set()
-
-    reading = asyncio.Event()
-    task = asyncio.create_task(read())
-    await reading.wait()
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-@pytest.mark.parametrize("leave", [broken_off, closed, raised_out, cancelled])
+@pytest.mark.parametrize("leave", WAYS_TO_LEAVE)
 @pytest.mark.parametrize("make", [Concurrent, limited, breaking])
 def test_a_caller_that_stops_reading_a_plan_ends_what_still_runs(leave, make):
     async def main():

@@ -1,4 +1,3 @@
-import importlib.util
 import os
 from contextlib import suppress
 
@@ -17,15 +16,6 @@ from satchel.sources.skill_files import (
 )
 
 SECRET = "do not tell"
-
-
-@pytest.fixture(scope="module")
-def maker(shared):
-    """Load the maker of hostile folders without leaving bytecode beside it."""
-    spec = importlib.util.spec_from_file_location("hostile_make", shared / "hostile" / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

@@ -138,7 +138,11 @@ FAULTS = {
 
 @pytest.mark.parametrize(
     ("fault", "check"),
-    [(fault, check) for fault, checks in FAULTS.items() for check in sorted(checks)],
+    [
+        pytest.param(fault, check, marks=pytest.mark.slow if fault == "keeps requests" else ())
+        for fault, checks in FAULTS.items()
+        for check in sorted(checks)
+    ],
 )
 def test_each_fault_fails_its_check(fault, check):
     # What grows only within a run shows in longer ones.
