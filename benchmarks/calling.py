@@ -9,6 +9,7 @@ starts eagerly; on 3.11 it runs within `asyncio.timeout`. A blocking function ha
 
 Each round measures the floor and Satchel for a few calls in turn, and the table shows the lower
 quartile of the rounds: other work on the machine delays some of them, and makes none faster.
+Where a task starts eagerly, a second table shows what the parts of a call cost by themselves.
 """
 
 import asyncio
@@ -25,6 +26,12 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from satchel import Satchel, ToolCall
+from satchel.runtime.call_pipeline import MiddlewareRun
+from satchel.runtime.call_task import CallTask
+from satchel.runtime.result_limits import limit_result
+from satchel.runtime.tool_run import FunctionRun
+from satchel.tools import to_result
+from satchel.tools.argument_reading import checked_arguments, read_arguments
 
 AT_ONCE = 5
 """The calls of one round."""
@@ -32,6 +39,7 @@ ARGUMENTS = {"city": "Oslo", "days": 5}
 TEXT = json.dumps(ARGUMENTS)
 EAGER = sys.version_info >= (3, 12)
 LIMIT = 60.0
+RESULT = to_result("Oslo 5 C")
 
 
 class Arguments(TypedDict, total=False):
@@ -163,6 +171,8 @@ async def main() -> None:
     for name, ours, theirs in rows:
         await show(name, count, ours, theirs)
     await show_middleware(count)
+    if EAGER:
+        await show_parts(count)
 
 
 async def show_middleware(count: int) -> None:
@@ -179,6 +189,63 @@ async def show_middleware(count: int) -> None:
     none, one, _, three = await quartiles(count, *(with_layers(number) for number in range(4)))
     print(f"{'the first middleware adds':34}{one - none:9.2f}")
     print(f"{'each further middleware adds':34}{(three - one) / 2:9.2f}")
+
+
+class EmptyCall(CallTask):
+    """A call without a function, in a task as every call."""
+
+    async def _main(self) -> None:
+        self.finish(RESULT)
+
+
+async def show_parts(count: int) -> None:
+    """Print what the parts of a call that returns text cost, each measured by itself."""
+    satchel = Satchel()
+    satchel.register_tool(text)
+    session = satchel.session()
+    (whole,) = await quartiles(count, lambda: session.call("text", ARGUMENTS))
+    calls, view = session._calls, session._shared_view()  # noqa: SLF001
+    call = calls.call_of("text", ARGUMENTS, "", None)
+    run: Any = calls.prepare(view, call)
+    run.loop, prepared, tool = asyncio.get_running_loop(), run.prepared, run.prepared.tool
+    arguments = checked_arguments(tool, ARGUMENTS)
+    record = cost(lambda: EmptyCall(call, prepared))
+    parts = {
+        "view of the session, ToolCall": cost(session._shared_view)  # noqa: SLF001
+        + cost(lambda: calls.call_of("text", ARGUMENTS, "", None)),
+        "prepared tool, CallTask": cost(lambda: calls.prepare(view, call)),
+        "task, with its start and end": cost(lambda: EmptyCall(call, prepared).start()) - record,
+        "FunctionRun": cost(lambda: FunctionRun(run, call, tool)),
+        "arguments are read": cost(lambda: read_arguments("text", ARGUMENTS)),
+        "arguments are validated": cost(lambda: tool.check(ARGUMENTS)),
+        "arguments are bound": cost(lambda: tool.bind(arguments, call.context)),
+        "the function": cost(lambda: text(**arguments).close()),
+        "result, and its limit": cost(lambda: limit_result(to_result("a"), prepared.limits)),
+    }
+    parts["coroutines and checks between"] = whole - sum(parts.values())
+    validated = parts["arguments are read"] + parts["arguments are validated"]
+    with_middleware = {
+        "context with values of the session": cost(lambda: calls._full_context(call)),  # noqa: SLF001
+        "ToolCall for middleware": cost(run.validated_call) - validated,
+        "MiddlewareRun": cost(lambda: MiddlewareRun(run, call)),
+    }
+    print("parts of a call that returns text")
+    for name, microseconds in parts.items():
+        print(f"  {name:36}{microseconds:5.2f}")
+    print("parts of what the first middleware adds")
+    for name, microseconds in with_middleware.items():
+        print(f"  {name:36}{microseconds:5.2f}")
+
+
+def cost(fn: Callable[[], object]) -> float:
+    """Return the microseconds of a function that does not wait."""
+    rounds = []
+    for _ in range(400):
+        start = time.perf_counter()
+        for _ in range(50):
+            fn()
+        rounds.append((time.perf_counter() - start) / 50 * 1e6)
+    return statistics.quantiles(rounds, n=4)[0]
 
 
 async def show(name: str, count: int, ours: Call, theirs: Call) -> None:

@@ -12,8 +12,9 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.call_messages import EndReason
@@ -35,13 +36,15 @@ from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolContext, ToolResult
 from satchel.tools.argument_reading import checked_arguments
-from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.fast_construction import changed_fast
 
 if TYPE_CHECKING:
     from satchel.runtime.scoped_runner import Route
 
-_EAGER: Mapping[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else NOTHING
+if sys.version_info < (3, 12):
+    _new_task = asyncio.Task
+else:
+    _new_task = partial(asyncio.Task, eager_start=True)
 
 
 class CallTask(EndableCall):
@@ -95,7 +98,7 @@ class CallTask(EndableCall):
         else:
             self._work = self._main()
             self.send = self._work.send
-            task = asyncio.Task(self, loop=loop, name=self.call.name, **_EAGER)
+            task = _new_task(self, loop=loop, name=self.call.name)
             self.is_started = True
             if self.phase < OVER:  # an eager task may have ended already
                 self._task = task
