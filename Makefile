@@ -145,7 +145,8 @@ $(DEVELOPING): pyproject.toml
 	@$(call install,--editable . --group dev)
 	@rm -f $(VENV)/.unfinished && touch $(INSTALLED) $@
 
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are imported; most never are.
+PIP = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 RECENT = import sys; sys.exit(sys.version_info < (3, 11))
 # True for an environment that works and is made of the Python that is asked for.
 USABLE = import sys; sys.exit(sys.version_info < (3, 11) or sys.base_prefix != sys.argv[1])
