@@ -49,7 +49,7 @@ class MiddlewareRun:
         self._opened: list[Any] = []
         self._functions: list[FunctionRun] = []
 
-    async def next(self) -> Item:
+    async def __anext__(self) -> Item:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:

@@ -182,7 +182,7 @@ class CallTask(EndableCall):
             else:
                 run = FunctionRun(self, self.call, self.prepared.tool)
             self._run = run
-            while not isinstance(item := await run.next(), ToolResult):
+            while not isinstance(item := await run.__anext__(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
         except Abandoned:

@@ -19,7 +19,7 @@ from satchel.text import one_line
 _ATTRIBUTE = "_satchel_watch"
 _LINGER = 10
 """Intervals without a running tool after which the thread ends."""
-_RUN = ("satchel.runtime.tool_run", "FunctionRun.next")
+_RUN = ("satchel.runtime.tool_run", "FunctionRun.__anext__")
 _OWN = ("satchel.", "asyncio.")
 
 _log = logging.getLogger("satchel.runtime")

@@ -61,13 +61,10 @@ class FunctionRun:
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
 
-    def __anext__(self) -> Awaitable[Item]:
+    async def __anext__(self) -> Item:
+        """Return the next chunk, or the result; raise only a cancellation of the whole task."""
         if self.is_over:
             raise StopAsyncIteration
-        return self.next()
-
-    async def next(self) -> Item:
-        """Return the next chunk, or the result; raise only a cancellation of the whole task."""
         if self._task is not None:
             raise RuntimeError("await the last item before you ask for the next")
         owner = self._owner
@@ -93,8 +90,7 @@ class FunctionRun:
             self._task = None
             is_cancelled = task.cancelling() > cancels_before
             return await self._end_after(problem, task, is_cancelled=is_cancelled)
-        if self._clock is not None:
-            self._stop_clock()
+        self._stop_clock()
         self._task = None
         if self._reason is not None or owner.is_interrupted:
             return await self._result_of_cancelled(task)
