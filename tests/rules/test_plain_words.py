@@ -22,6 +22,7 @@ AVOIDED = {
 
 ALLOWED = {
     "src/satchel/scan/lure_rules.yaml": "quotes the texts of attackers",
+    "src/satchel/scan/foreign_words.yaml": "words of attackers in other languages",
     "docs/reference/scan-rules.md": "says what those texts do: a model is told something",
     "docs/how-to/lock-for-production.md": "shows the output of a rule of the scan",
 }

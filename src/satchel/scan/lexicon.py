@@ -34,6 +34,9 @@ _START = 4
 """Length of the prefixes by which literals are indexed."""
 _WHOLE_TEXT = 50
 """How much longer a search without a literal takes."""
+_NOT_BEFORE, _NOT_AFTER = 25, 3
+"""Characters between "not" and a verb of another language, some of which negate after the verb."""
+_CLAUSE_END = re.compile(r"[.,;:!?\n\u3001\u3002\uff0c]")
 _REACH = 80
 """A pattern is tried up to this many characters after its literal, and to the end of that line."""
 
@@ -41,7 +44,14 @@ _REACH = 80
 class Lexicon:
     """The kinds of words and of code."""
 
-    def __init__(self, words: Mapping[str, str], code: Mapping[str, Iterable[str]]) -> None:
+    def __init__(
+        self,
+        words: Mapping[str, str],
+        code: Mapping[str, Iterable[str]],
+        negatable: Iterable[str] = (),
+    ) -> None:
+        """`negatable` are kinds of code that count only where no `foreign_not` is beside them."""
+        self._negatable = frozenset(negatable)
         self._phrases = _TrieNode()
         for kind, text in words.items():
             for phrase in text.split(","):
@@ -72,7 +82,7 @@ class Lexicon:
         for literal in self._literals_in(lower):
             for kind, pattern in self._by_literal[literal]:
                 code[kind].append((literal, pattern))
-        return KindSpans(self._word_spans(text), code, text, lower)
+        return KindSpans(self._word_spans(text), code, self._negatable, (text, lower))
 
     def _literals_in(self, lower: str) -> Iterator[str]:
         """Yield the literals in a text. Its pairs of letters say quickly which ones are not."""
@@ -123,26 +133,39 @@ class KindSpans(dict[str, list[Span]]):
         self,
         words: Mapping[str, list[Span]],
         code: Mapping[str, Iterable[tuple[str, CodePattern]]],
-        text: str,
-        lower: str,
+        negatable: frozenset[str],
+        texts: tuple[str, str],
     ) -> None:
+        """`texts` are the text as it is and in small letters."""
         super().__init__((kind, sorted(spans)) for kind, spans in words.items())
-        self._code, self._text, self._lower = code, text, lower
+        self._code, self._negatable = code, negatable
+        self._text, self._lower = texts
         self._around: dict[str, list[Span]] = {}
         """The lines around each literal."""
         self.possible = {*words, *code}
         """The kinds of words that are in the text, and those of code of which it has a literal."""
 
     def __missing__(self, kind: str) -> list[Span]:
+        matches = {
+            stripped(self._text, *match.span())
+            for literal, pattern in self._code.get(kind, ())
+            for start, end in self._lines_around(literal)
+            for match in pattern.compiled.finditer(self._text, start, end)
+        }
+        is_negatable = kind in self._negatable
         self[kind] = sorted(
-            {
-                stripped(self._text, *match.span())
-                for literal, pattern in self._code.get(kind, ())
-                for start, end in self._lines_around(literal)
-                for match in pattern.compiled.finditer(self._text, start, end)
-            }
+            span for span in matches if not (is_negatable and self._is_negated(span))
         )
         return self[kind]
+
+    def _is_negated(self, span: Span) -> bool:
+        """Return whether a word of another language for "not" is in the same clause, beside it."""
+        for start, end in self["foreign_not"]:
+            if 0 <= span[0] - end <= _NOT_BEFORE or 0 <= start - span[1] <= _NOT_AFTER:
+                between = self._text[end : span[0]] or self._text[span[1] : start]
+                if not _CLAUSE_END.search(between):
+                    return True
+        return False
 
     def _lines_around(self, literal: str) -> list[Span]:
         """Return the lines around a literal; all of the text for an empty one."""

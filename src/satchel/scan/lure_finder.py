@@ -7,6 +7,7 @@ The rules are in `lure_rules.yaml`. A *kind* is a set of words or patterns with 
 - `not>tell>user`: the kinds follow one another closely;
 - `!example`: no word of this kind is in the sentence, and with `!!by_user` none is in the text;
 - `anywhere:`: the parts may be anywhere in the text;
+- `near:`: the parts are at most some lines from the first one, in any sentence;
 - `flow:run ^fetch`: a statement of code runs what an earlier statement has fetched.
 """
 
@@ -24,6 +25,8 @@ _CLOSE, _VERY_CLOSE = 60, 20
 """Characters between the parts of `a>b` and of `a>>b`."""
 _LONGEST = 300
 """Characters of a sentence in which all parts of a sign must be."""
+_NEAR = 400
+"""Characters between the first part of a sign with `near:` and the others."""
 _NEGATED = 30
 """Characters between a prohibition and what it prohibits."""
 _SENTENCE_END = re.compile(r"[.!?][\"')\]*]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*#>|+]|\d+[.)])\s)|\n")
@@ -48,6 +51,8 @@ class LureRule:
     absent_anywhere: tuple[str, ...] = ()
     is_anywhere: bool = False
     """Whether the parts may be anywhere in a text."""
+    is_near: bool = False
+    """Whether the parts may be in different sentences, but not far from the first one."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -57,19 +62,20 @@ class LureRule:
     @property
     def may_leave_sentence(self) -> bool:
         """Return whether it is a single pattern, which may go over several sentences."""
-        return len(self.kinds) == 1
+        return self.is_near or len(self.kinds) == 1
 
 
 def read_sign(text: str) -> LureRule | FlowSign:
     """Return the sign that a line of `lure_rules.yaml` describes."""
     if text.startswith("flow:"):
         return read_flow_sign(text.removeprefix("flow:"))
-    parts = text.removeprefix("anywhere:").split()
+    parts = re.sub("^(?:anywhere|near):", "", text).split()
     return LureRule(
         chains=tuple(_read_chain(part) for part in parts if not part.startswith("!")),
         absent=tuple(part[1:] for part in parts if re.match("![^!]", part)),
         absent_anywhere=tuple(part[2:] for part in parts if part.startswith("!!")),
         is_anywhere=text.startswith("anywhere:"),
+        is_near=text.startswith("near:"),
     )
 
 
@@ -107,7 +113,8 @@ class LureFinder:
                 text = pattern.compiled.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
         matches = [*self._matches(text, spans)]
-        cited = spans["cited"] if matches and spans["threat"] else []
+        is_lesson = matches and (spans["threat"] or spans["foreign_threat"])
+        cited = spans["cited"] if is_lesson else []
         # At index n: where the first n citations end. They may overlap.
         citation_ends = [0, *accumulate((end for _, end in cited), max)]
         for rule, start, end in matches:
@@ -147,10 +154,12 @@ def _meetings(sign: LureRule, spans: KindSpans, ends: list[int]) -> Iterator[Spa
         begin, end = ends[sentence - 1], ends[min(sentence, len(ends) - 1)]
         if sentence == latest or anchor[0] >= end:
             continue
+        if sign.is_near:
+            begin, end = anchor[0] - _NEAR, anchor[1] + _NEAR
         nearest = [_nearest(spans_of_part, anchor, begin, end) for spans_of_part in others]
         parts = [anchor, *filter(None, nearest)]
         first, last = min(start for start, _ in parts), max(stop for _, stop in parts)
-        is_complete = None not in nearest and last - first <= _LONGEST
+        is_complete = None not in nearest and (sign.is_near or last - first <= _LONGEST)
         if not is_complete or (last > end and not sign.may_leave_sentence):
             continue
         # A sentence about an adversary describes an attack; it is not one.

@@ -25,6 +25,12 @@ _MIN_DECODED = 16
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{28,}={0,2}|(?:\\x[0-9a-fA-F]{2}){12,}|[0-9a-fA-F]{60,}")
 _SUM = re.compile(r"[\"'`]\s{0,9}\+\s{0,9}[\"'`]")
 _LIST = re.compile(r"[\"']\s{0,9}[,/]\s{0,9}[\"']")
+_LONG_LIST = re.compile(
+    r"(?:^[^\n\[]{0,80}\n)?^[^\n\[]{0,80}\[[ \t]*\n"
+    r"(?:[ \t]*\"[^\"\n]{0,300}\",?[ \t]*\n){1,40}[ \t]*\]",
+    re.MULTILINE,
+)
+"""A list of texts in JSON, one on each line, with the line before it: a command's arguments."""
 _LONGEST_LINE = 2000
 """Characters of a line whose pieces are joined."""
 _LONGEST_CODE = 200_000
@@ -60,6 +66,11 @@ def readable_texts(text: str) -> Iterator[ReadableText]:
             yield ReadableText(lines, [plain.line_at(encoded.start())] * len(lines))
 
 
+def normal_line(line: str) -> str:
+    """Return a line without invisible characters, with one form of each letter."""
+    return unicodedata.normalize("NFKC", HIDDEN.sub("", line)).translate(_DOTLESS)
+
+
 def _plain(text: str) -> ReadableText:
     """Return a text without invisible characters, with continued lines joined."""
     joined, numbers = list[list[str]](), list[int]()
@@ -67,7 +78,7 @@ def _plain(text: str) -> ReadableText:
     for number, written in enumerate(text.split("\n"), 1):
         line = written.rstrip("\r")
         if not (line.isascii() and line.isprintable()):
-            line = unicodedata.normalize("NFKC", HIDDEN.sub("", line)).translate(_DOTLESS)
+            line = normal_line(line)
         if not is_continued:
             joined.append([])
             numbers.append(number)
@@ -87,6 +98,9 @@ def _joined(plain: ReadableText) -> Iterator[ReadableText]:
             lines += {_LIST.sub(between, summed): None for between in ("/", " ")}
             numbers += [plain.line_at(start)] * (len(lines) - len(numbers))
         start += len(line) + 1
+    for match in _LONG_LIST.finditer(plain.text):
+        lines.append(_LIST.sub(" ", " ".join(match.group().split())))
+        numbers.append(plain.line_at(match.start()))
     if lines:
         yield ReadableText(lines, numbers)
 

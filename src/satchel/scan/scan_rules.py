@@ -13,6 +13,12 @@ from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow
 from satchel.scan.lexicon import CodePattern, Lexicon
 from satchel.scan.lure_finder import LureFinder, read_sign
+from satchel.scan.readable_text import normal_line
+
+_NO_SPACES = {"ja", "zh", "ko", "th", "ar", "fa", "he"}
+"""Languages whose words may begin in the middle of what is written together."""
+_NEGATIVE_ENDING = r"(?!\w{0,3}m[ae][ymz])"
+"""A Turkish verb is negated by its ending: `gönderin`, send; `göndermeyin`, do not send."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +42,20 @@ def _bounded(pattern: str) -> str:
 
 
 @cache
-def _data() -> Any:
-    file = resources.files("satchel.scan").joinpath("lure_rules.yaml")
-    return yaml.safe_load(file.read_text("utf-8"))
+def _data(name: str = "lure_rules.yaml") -> Any:
+    return yaml.safe_load(resources.files("satchel.scan").joinpath(name).read_text("utf-8"))
+
+
+def _code() -> dict[str, list[str]]:
+    """Return the patterns of each kind, with the words of other languages."""
+    code = {kind: [*map(_bounded, patterns)] for kind, patterns in _data()["code"].items()}
+    for kind, by_language in _data("foreign_words.yaml").items():
+        for language, words in by_language.items():
+            start = "" if language in _NO_SPACES else r"(?<!\w)"
+            end = _NEGATIVE_ENDING if language == "tr" else ""
+            pattern = f"{start}«{normal_line(words)}»{end}"
+            code.setdefault(kind, []).append(pattern)
+    return code
 
 
 def _rules() -> dict[str, ScanRule]:
@@ -66,9 +83,8 @@ def lure_finder() -> LureFinder:
     addresses = "|".join(data["known_addresses"])
     installer = rf"(?:\b(?:curl|wget)\s+(?:[-\"']\S+\s+)*[\"']?)?https?«://»(?:{addresses})\S*"
     harmless = (installer, *data["harmless"])
-    code = {kind: tuple(map(_bounded, patterns)) for kind, patterns in data["code"].items()}
     return LureFinder(
-        Lexicon(data["words"], code),
+        Lexicon(data["words"], _code(), data["negatable"]),
         DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
         [CodePattern(_bounded(pattern)) for pattern in harmless],
