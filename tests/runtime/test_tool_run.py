@@ -26,6 +26,7 @@ from runs import (
 )
 
 from satchel.errors import ToolError
+from satchel.runtime.middleware import limit_time
 from satchel.settings import Limits
 from satchel.tools import Image, Text, ToolChunk, ToolResult, failure
 
@@ -64,6 +65,18 @@ def test_a_call_gives_what_the_tool_returned_under_the_id_of_the_call(fn, argume
         structured={"city": "Oslo", "days": 3},
         call_id="call-1",
     )
+
+
+async def reading_with_a_default(call, inner):
+    items = inner(call)
+    while (item := await anext(items, None)) is not None:
+        yield item
+
+
+@pytest.mark.parametrize("layer", [reading_with_a_default, limit_time(60)])
+def test_middleware_may_read_with_a_default_for_the_end(layer):
+    # Python crashes here if the end is not raised by a coroutine.
+    assert "Oslo" in call(forecast_async, {"city": "Oslo"}, layers=[layer]).text
 
 
 def test_a_call_without_id_has_none():

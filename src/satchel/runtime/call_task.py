@@ -50,7 +50,7 @@ else:
 class CallTask(EndableCall):
     """One call of a tool. It runs once, and its last item is the result."""
 
-    send: Any = None  # in the class as well, for the base class
+    send: Any = None  # `Coroutine` is abstract without it; each call sets its own
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CallTask(EndableCall):
         self.context = context or call.context
         self.call_id = call.id or None
         """The id of the call, or `None` if it has none."""
-        # All set here: Python is slow with an attribute whose default is in the class.
+        # All set here: reading a default from the class is slow.
         self.executed_tool = ""
         """The name of the tool that ran. It differs from the call's if middleware redirected it."""
         self.function_result: ToolResult | None = None
