@@ -856,6 +856,24 @@ def test_without_pip_uv_is_asked_and_without_both_that_is_reported(run, pip, mon
     assert "neither pip nor uv" in run("install", "acme-weather").stderr
 
 
+@pytest.mark.parametrize("damage", ["data", "size"])
+def test_a_damaged_wheel_is_left_to_pip(run, pip, here, damage):
+    path = here / "acme_weather-1.2-py3-none-any.whl"
+    compression = zipfile.ZIP_LZMA if damage == "data" else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", compression) as wheel:
+        wheel.writestr("acme_weather-1.2.dist-info/METADATA", b"Name: acme-weather\n" * 100)
+    data = bytearray(path.read_bytes())
+    if damage == "data":  # an LZMAError
+        data[80:100] = bytes(byte ^ 0x55 for byte in data[80:100])
+    else:  # an EOFError: the directory claims that the file is larger
+        sizes = data.index(b"PK\x01\x02") + 20
+        data[sizes : sizes + 8] = (len(data) + 100_000).to_bytes(4, "little") * 2
+    path.write_bytes(data)
+    outcome = run("install", path.name)
+    assert "dependencies that cannot be read" in outcome.stderr
+    assert "unexpected" not in outcome.stderr
+
+
 def test_a_project_and_a_wheel_are_given_to_pip_by_their_paths(run, pip, here):
     calls, _, _ = pip
     (here / "acme").mkdir()

@@ -1,5 +1,6 @@
 """Read what a project or wheel declares before pip installs it, without running its code."""
 
+import lzma
 import os
 import re
 import zipfile
@@ -25,7 +26,10 @@ ReadFile = Callable[[str], bytes | None]
 """Returns the content of a file, or `None`; the path has slashes."""
 _POINTS = re.compile(r"[^/]+\.dist-info/entry_points\.txt")
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
-_BROKEN = (OSError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
+_BROKEN = (
+    *(OSError, EOFError, ValueError, RuntimeError),
+    *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+)
 """What a wheel raises that cannot be read."""
 
 
