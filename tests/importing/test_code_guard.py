@@ -13,6 +13,7 @@ from satchel.importing.code_guard import (
     PluginCodeError,
     PluginTimeoutError,
     guarded,
+    with_author_names,
 )
 
 
@@ -61,6 +62,12 @@ def test_whatever_is_raised_becomes_one_kind_of_error(work, message):
         guarded(work, 5)
     assert caught.value.message.startswith(message)
     assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("name", ["tools", "h_264_tools", "h_264"])
+def test_modules_have_the_names_of_their_author(name):
+    text = f"cannot import 'a' from '_satchel_plugin_{name}_12' or '_satchel_plugin_{name}_12.b_1'"
+    assert with_author_names(text) == "cannot import 'a' from 'the plugin' or 'b_1'"
 
 
 def test_a_class_that_lies_about_its_name_is_reported_by_its_real_one():

@@ -12,7 +12,7 @@ from satchel.settings import WALL_FACTOR
 
 R = TypeVar("R")
 
-_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
+_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*_\d+\b(\.?)")
 _DROPPING = 1.0
 """Seconds for the finalizers of modules that a plugin may not leave behind."""
 _LEAST_WAIT = 0.01
