@@ -3,7 +3,7 @@ import json
 import pytest
 
 from satchel.trust.fetched_servers import fetches_only
-from satchel.trust.runner_commands import parse_runner, start_of_inner
+from satchel.trust.runner_commands import inner_runner_index, parse_runner
 from satchel.trust.server_outline import server_outline
 
 
@@ -49,7 +49,7 @@ def test_other_commands_are_no_runners(line):
 )
 def test_a_runner_inside_another_command(line, inner):
     name, *args = line.split()
-    start = start_of_inner(name, args)
+    start = inner_runner_index(name, args)
     assert (args[start] if start else "") == inner
 
 

@@ -14,7 +14,13 @@ from urllib.parse import unquote
 
 from satchel.files.file_reader import real_path
 from satchel.files.installed_programs import find_program
-from satchel.trust.runner_commands import FETCH_FLAGS, RunnerOption, parse_runner
+from satchel.trust.runner_commands import (
+    FETCH_FLAGS,
+    FETCH_OPTIONS,
+    PACKAGE_OPTIONS,
+    RunnerOption,
+    parse_runner,
+)
 
 _FETCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"uvx": (), "npx": ("package.json", ".npmrc", "node_modules")}
@@ -28,10 +34,6 @@ _NODE_TOOLS = frozenset(
 """Programs that look in all folders above for what they run."""
 _NODE_FILES = ("node_modules", "package.json", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
 _UV_FILES = (".venv", "pyproject.toml", "uv.toml", ".python-version")
-_PACKAGE_OPTIONS = frozenset(("--from", "--package", "-p"))
-"""Options of these commands whose value is a package."""
-_OPTIONS = _PACKAGE_OPTIONS | {"--with", "-w", "--python", "--index-url", "--registry"}
-"""Options of these commands whose value may only be a plain name or an address."""
 _NAME = re.compile(
     r"(@[\w.-]+/)?\w[\w.-]*(\[[\w,-]+\])?((@|[=<>!~]=)[\w.*^~+-]+)?", re.ASCII
 )  # @acme/server@1.0, tool[extra]==2.*
@@ -121,7 +123,7 @@ def _is_fetched(command: str, args: Sequence[str]) -> bool:
     if parts is None or not all(map(_is_harmless, parts.options)):
         return False
     # With packages, the program may be one that is installed here, such as a shell.
-    has_packages = any(option.name in _PACKAGE_OPTIONS for option in parts.options)
+    has_packages = any(option.name in {*PACKAGE_OPTIONS, "-p"} for option in parts.options)
     is_local = has_packages and find_program(parts.program) is not None
     return _is_plain(parts.program) and not is_local and not _INTERPRETER.fullmatch(parts.program)
 
@@ -129,7 +131,7 @@ def _is_fetched(command: str, args: Sequence[str]) -> bool:
 def _is_harmless(option: RunnerOption) -> bool:
     if option.value is None:
         return option.name in FETCH_FLAGS
-    return option.name in _OPTIONS and _is_plain(option.value)
+    return option.name in FETCH_OPTIONS and _is_plain(option.value)
 
 
 def _is_plain(word: str) -> bool:

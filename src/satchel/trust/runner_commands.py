@@ -19,13 +19,18 @@ _FLAGS = FETCH_FLAGS | frozenset(
     ("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all")
 )
 """Options of runners without a value."""
+FETCH_OPTIONS = frozenset(
+    ("--from", "--package", "-p", "--with", "-w", "--python", "--index-url", "--registry")
+)
+"""Options with a value that say what `npx` and `uvx` fetch, and how."""
 PACKAGE_OPTIONS = frozenset(("--from", "--package", "--spec"))
 """Options of runners whose value is a package."""
-_WITH_VALUE = PACKAGE_OPTIONS | frozenset(
+_WITH_VALUE = frozenset(
     (
-        *("--with", "-w", "--python", "--index-url", "--registry"),
+        *FETCH_OPTIONS,
+        *PACKAGE_OPTIONS,
         *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "-u", "--user", "--name"),
-        *("-p", "--publish", "--network", "--workdir", "--platform", "--entrypoint"),
+        *("--publish", "--network", "--workdir", "--platform", "--entrypoint"),
         *("--directory", "--project", "--loglevel"),
     )
 )
@@ -41,19 +46,19 @@ _RUNNERS: Mapping[str, frozenset[str]] = MappingProxyType(
         **dict.fromkeys(("python", "python3"), frozenset(("-m",))),
     }
 )
-"""Runners -> the words in front of what they start."""
+"""Runners -> their subcommands that start something by its name."""
 _PYTHON_FLAGS = re.compile("-[bBdEiIOPqsSuv]+")
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 
 
 class RunnerOption(NamedTuple):
-    """An option in front of what a runner starts, or a word of the runner such as `run`."""
+    """An option in front of what a runner starts, or a subcommand such as `run`."""
 
     name: str
     value: str | None
     """`None` for one without a value."""
-    at: int
-    """The index of its last word."""
+    last_index: int
+    """The index of its value, or its own without one."""
 
 
 class RunnerCommand(NamedTuple):
@@ -61,22 +66,22 @@ class RunnerCommand(NamedTuple):
 
     options: list[RunnerOption]
     program: str
-    """What it starts, or the first option that is not known; `""` if there is none."""
+    """The first word that is no known option or subcommand; `""` if there is none."""
     program_at: int
 
 
 def parse_runner(name: str, args: Sequence[str]) -> RunnerCommand | None:
-    """Split the arguments of a runner. Return `None` for another program, or without its words."""
-    if (words := _RUNNERS.get(name)) is None:
+    """Split the arguments of a runner. Return `None` for another program or subcommand."""
+    if (subcommands := _RUNNERS.get(name)) is None:
         return None
-    options, at, needs_word = list[RunnerOption](), 0, bool(words)
+    options, at, needs_subcommand = list[RunnerOption](), 0, bool(subcommands)
     while at < len(args):
         word = args[at]
         option, equals, value = word.partition("=")
         is_python_flag = name.startswith("python") and _PYTHON_FLAGS.fullmatch(word)
-        if word in words or word in _FLAGS or is_python_flag:
+        if word in subcommands or word in _FLAGS or is_python_flag:
             options.append(RunnerOption(word, None, at))
-            needs_word = needs_word and word not in words
+            needs_subcommand = needs_subcommand and word not in subcommands
         elif word in _WITH_VALUE:
             at += 1
             options.append(RunnerOption(word, args[at] if at < len(args) else "", at))
@@ -88,10 +93,10 @@ def parse_runner(name: str, args: Sequence[str]) -> RunnerCommand | None:
         if word == "--":
             break
     program = args[at] if at < len(args) else ""
-    return None if needs_word else RunnerCommand(options, program, at)
+    return None if needs_subcommand else RunnerCommand(options, program, at)
 
 
-def start_of_inner(name: str, args: Sequence[str]) -> int:
+def inner_runner_index(name: str, args: Sequence[str]) -> int:
     """Return the index of the runner that `cmd /c` or `env` starts, 0 if there is none."""
     if name == "env":
         start = next((at for at, it in enumerate(args) if not _ASSIGNMENT.fullmatch(it)), 0)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from satchel.trust.runner_commands import PACKAGE_OPTIONS, parse_runner, start_of_inner
+from satchel.trust.runner_commands import PACKAGE_OPTIONS, inner_runner_index, parse_runner
 
 MASK = "***"
 _PACKAGE = re.compile(
@@ -18,10 +18,12 @@ _PACKAGE = re.compile(
     r"(?:(?:@|==|:)[\w.^~-]+)?(?:@sha256:[0-9a-f]{64})?",
     re.ASCII | re.IGNORECASE,
 )  # @acme/server@1.0, tool[extra]==2.0, ghcr.io/acme/server:latest
-_SHOWN = re.compile(r"(-[a-z]|--[a-z][a-z-]*)(?:(=).*)?|(\$\{\w+\})", re.IGNORECASE | re.DOTALL)
+_OPTION_OR_VARIABLE = re.compile(
+    r"(-[a-z]|--[a-z][a-z-]*)(?:(=).*)?|(\$\{\w+\})", re.IGNORECASE | re.DOTALL
+)
 """An option, also one with a value behind `=`; or a variable."""
 _VARIABLE = re.compile(r"([A-Z][A-Z_]{0,39})(=.*)?", re.DOTALL)
-"""A variable, with a value or of the host."""
+"""`NAME=value`, or `NAME` alone, which docker takes from the host."""
 _VARIABLE_OPTIONS = frozenset(("-e", "--env"))
 _CONTAINERS = frozenset(("docker", "podman"))
 _USUAL_WORDS = frozenset(("stdio", "sse", "http", "mcp", "serve", "server", "start", "run"))
@@ -64,9 +66,9 @@ def command_outline(command: str, args: Sequence[str]) -> list[str]:
     """Return a command with its arguments, in which most values are `***`."""
     name = re.split(r"[/\\]", command)[-1]
     plain_name = name.removesuffix(".exe").removesuffix(".cmd")
-    if inner := start_of_inner(plain_name, args):
-        before = args[:1] if plain_name == "cmd" else map(_variable, args[:inner])
-        return [name, *before, *command_outline(args[inner], args[inner + 1 :])]
+    if inner := inner_runner_index(plain_name, args):
+        front = args[:1] if plain_name == "cmd" else map(_variable, args[:inner])
+        return [name, *front, *command_outline(args[inner], args[inner + 1 :])]
     shown = _shown_arguments(plain_name, args)
     name = name if re.fullmatch(r"[\w.+-]+|\$\{\w+\}", name) else MASK
     words = zip(args, ("", *args), strict=False)
@@ -81,14 +83,15 @@ def address_outline(url: str) -> str:
     return f"{place}{path if _PLAIN_PATH.fullmatch(path) else f'/{MASK}'}"
 
 
-def _word(word: str, before: str = "") -> str:
-    """Return what is shown of a word; `before` is the one in front of it."""
-    is_plain = not before.startswith("-") or before in _PLAIN_OPTIONS
+def _word(word: str, previous_word: str = "") -> str:
+    """Return what is shown of a word."""
+    is_plain = not previous_word.startswith("-") or previous_word in _PLAIN_OPTIONS
     if _SCRIPT.fullmatch(word) or (is_plain and word in _USUAL_WORDS):
         return word
+    # In the test, any name of a user passes: it is masked.
     if is_plain and _PATH.fullmatch(_HOME.sub(r"\1me", word)):
         return _HOME.sub(rf"\1{MASK}", word)
-    if not (match := _SHOWN.fullmatch(word)):
+    if not (match := _OPTION_OR_VARIABLE.fullmatch(word)):
         return address_outline(word)
     return f"{match[1]}={MASK}" if match[2] else match[0]
 
@@ -101,7 +104,7 @@ def _shown_arguments(name: str, args: Sequence[str]) -> Mapping[int, str]:
     if (parts := parse_runner(name, args)) is None:
         return {}
     shown = {at: word for word, value, at in parts.options if value is None}
-    packages = [(it.value, it.at) for it in parts.options if it.name in PACKAGE_OPTIONS]
+    packages = [(it.value, it.last_index) for it in parts.options if it.name in PACKAGE_OPTIONS]
     packages.append((parts.program, parts.program_at))
     shown |= {
         at: word for word, at in packages if word and args[at] == word and _PACKAGE.fullmatch(word)
