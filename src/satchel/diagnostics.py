@@ -152,9 +152,9 @@ mcp-server-down            E E A connected MCP server cannot be reached.
 mcp-too-many-tools         W W An MCP server offers more tools than the limit.
 mcp-instructions-changed   W W The instructions of an MCP server differ from what was approved.
 mcp-tool-invalid           E E A tool of an MCP server is invalid; it is not served.
-mcp-prompt-invalid         E E A prompt of an MCP server is invalid; it is not served.
+mcp-prompt-invalid         E E A prompt of an MCP server is invalid, or its list of prompts is.
 mcp-too-many-prompts       W W An MCP server lists more prompts than the limit.
-mcp-resource-invalid       E E A resource of an MCP server is invalid; it is not served.
+mcp-resource-invalid       E E A resource of an MCP server is invalid, or its list of resources is.
 mcp-too-many-resources     W W An MCP server lists more resources than the limit.
 mcp-choice-unknown         W W A setting for an MCP server names a tool that the server does not
                                have.

@@ -57,11 +57,12 @@ class Limits:
     mcp_message: int = 16 * MIB
     """Largest message of a server."""
     mcp_tools: int = 500
+    """Most tools, prompts, resources and templates of a server, each."""
     mcp_skills: int = 500
     mcp_schema: int = 64 * KIB
     """Largest definition of one tool of a server."""
     mcp_listing: int = 4 * MIB
-    """Largest total size of the tool definitions of a server."""
+    """Largest total size of the tools, prompts, resources and templates of a server, each."""
     mcp_schema_depth: int = 64
     plugin_install: float = 600.0
     """How long installing the dependencies of an isolated plugin may take."""

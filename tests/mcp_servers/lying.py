@@ -1,9 +1,9 @@
 """A server of skills that is written by hand, of the older era: `lying.py BOOK`.
 
 The book is read anew for each answer: `skills` are entries of pages (a list of lists, as JSON),
-`contents` what stands at each address, `tools` its tools, and `lists` the results of other lists
-by their methods. What it does wrong stands there, too:
-`refuse` and `hang` are methods; what is read and cancelled is written where it says.
+`contents` what stands at each address, `tools` its tools, `lists` the results of other lists by
+their methods, and `page` further fields of each page of skills. What it does wrong stands there,
+too: `refuse` and `hang` are methods; what is read and cancelled is written where it says.
 """
 
 import json
@@ -61,6 +61,7 @@ def answer(asked, book):  # noqa: C901
             result = {"skills": pages[at] if pages else []}
             if at + 1 < len(pages):
                 result["nextCursor"] = str(at + 1)
+            result |= book.get("page", {})
         case _ if method in book.get("lists", ()):
             result = book["lists"][method]
         case "resources/read":

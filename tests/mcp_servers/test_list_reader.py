@@ -1,3 +1,4 @@
+import itertools
 import json
 import sys
 from functools import partial
@@ -10,7 +11,7 @@ from satchel import Limits, Satchel, Settings, StdioServer
 from satchel.catalog.catalog_offers import CatalogOffers
 from satchel.diagnostics import Where
 from satchel.errors import DefinitionError
-from satchel.mcp_servers.list_reader import ListedItems, drop_invalid_items
+from satchel.mcp_servers.list_reader import ListedItems, read_list, reject_invalid_items
 
 LYING = str(Path(__file__).with_name("lying.py"))
 LISTS = {
@@ -34,10 +35,10 @@ LISTS = {
 
 @pytest.fixture
 def diagnostics_of(tmp_path):
-    def connected(lists, **limits):
+    def connected(lists, refuse=(), **limits):
         """Return the names of prompts, the URIs of resources, and what is reported."""
         book = tmp_path / "book.json"
-        book.write_text(json.dumps({"skills": [], "lists": lists}))
+        book.write_text(json.dumps({"skills": [], "lists": lists, "refuse": refuse}))
         settings = Settings(
             limits=Limits(mcp_connect=60, **limits), state_folder=str(tmp_path / "state")
         )
@@ -60,12 +61,12 @@ def test_an_invalid_prompt_or_resource_costs_no_other(diagnostics_of):
     assert prompts == ["good", "late"]
     assert resources == ["n://{x}", "note://a"]
     assert problems == {
-        "MCP server 'box': prompt 'hidden' is left out: its name is empty, longer than "
-        "200 characters, or has hidden ones": "mcp-prompt-invalid",
-        "MCP server 'box': prompt 'without a name' is left out: it: Input should be a valid "
-        "dictionary or instance of Prompt": "mcp-prompt-invalid",
-        "MCP server 'box': resource 'blank' is left out: its URI is empty, longer than "
-        "2000 characters, or has blanks or hidden ones": "mcp-resource-invalid",
+        "MCP server 'box': prompt 'hidden' is left out: its name has invisible "
+        "characters": "mcp-prompt-invalid",
+        "MCP server 'box': a prompt without a name is left out: it is not an "
+        "object": "mcp-prompt-invalid",
+        "MCP server 'box': resource 'blank' is left out: its URI has "
+        "blanks": "mcp-resource-invalid",
         "MCP server 'box': resource 'bare' is left out: uri: "
         "Field required": "mcp-resource-invalid",
         "MCP server 'box': resource 't' is left out: uriTemplate: "
@@ -91,16 +92,86 @@ def test_invalid_items_are_dropped_in_each_version_of_the_protocol(key, version)
         "inputSchema": {"type": "object"},
     }
     page = {key: [{"name": "bad", "title": 5}, valid, {}], "_meta": "nothing", "ttlMs": 0}
-    drop_invalid_items(page, version, 10)
+    reject_invalid_items(page, version, 10)
     assert page[key] == [valid]
-    dropped = page["_meta"]["dev.satchel/invalid"]
-    assert [name for name, _ in dropped] == ["bad", "without a name"]
+    assert [name for name, _ in page["_meta"]["dev.satchel/rejected"]] == ["bad", ""]
 
 
-def test_what_a_server_says_was_dropped_does_not_count():
-    page = {"tools": [], "_meta": {"dev.satchel/invalid": 5, "other": 1}}
-    drop_invalid_items(page, "2025-11-25", 10)
-    assert page["_meta"] == {"dev.satchel/invalid": [], "other": 1}
+@pytest.mark.parametrize(("key", "meta"), [("tools", {"dev.satchel/rejected": []}), ("skills", {})])
+def test_what_a_server_says_was_rejected_does_not_count(key, meta):
+    page = {key: [], "_meta": {"dev.satchel/rejected": 5, "other": 1}}
+    reject_invalid_items(page, "2025-11-25", 10)
+    assert page["_meta"] == {**meta, "other": 1}
+
+
+def test_files_of_skills_do_not_count_as_resources(diagnostics_of):
+    files = [{"uri": f"skill://{number}/SKILL.md", "name": "s"} for number in range(9)]
+    templates = [{"uriTemplate": "SKILL://{x}", "name": "t"}] * 9
+    lists = {
+        "resources/list": {"resources": [*files, *files, {"uri": "note://a", "name": "a"}]},
+        "resources/templates/list": {"resourceTemplates": templates},
+    }
+    assert diagnostics_of(lists, mcp_tools=2) == ([], ["note://a"], {})
+
+
+@pytest.mark.parametrize(
+    ("message", "failure"),
+    [
+        ({"refuse": ["prompts/list"]}, "the server answered 'no way'"),
+        ({"lists": {"prompts/list": {"prompts": "x"}}}, "its response is not a list of prompts"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_reported(diagnostics_of, message, failure):
+    _, _, problems = diagnostics_of(**{"lists": {}, **message})
+    assert problems == {
+        f"MCP server 'box': cannot list its prompts: {failure}": "mcp-prompt-invalid"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("", "its name is empty"),
+        ("x" * 201, "its name has 201 characters, 200 are allowed"),
+        ("a\nb", "its name has invisible characters"),
+    ],
+)
+def test_the_fault_of_a_name_is_said(diagnostics_of, name, fault):
+    _, _, problems = diagnostics_of({"prompts/list": {"prompts": [{"name": name}]}})
+    (message,) = problems
+    assert message.endswith(f" is left out: {fault}")
+
+
+def page_of(ttl=0, **lists):
+    return SimpleNamespace(ttl_ms=ttl, meta=None, next_cursor=None, **lists)
+
+
+@pytest.mark.parametrize("ttl", [None, "soon", -5, float("nan"), 10**400])
+def test_an_odd_ttl_costs_nothing(ttl):
+    items = listed_tools(lambda item: (item, item, 1))
+    assert items.add(page_of(ttl, tools=["a"]), "tools")
+    assert items.values == ("a",)
+    assert items.ttl == (86_400 if ttl == 10**400 else None)
+
+
+async def test_a_list_without_end_is_reported():
+    numbers = itertools.count()
+
+    async def fetch(cursor):
+        page = page_of(tools=[])
+        page.next_cursor = str(next(numbers))
+        return page
+
+    items = listed_tools(lambda item: (item, item, 1))
+    assert await read_list(fetch, "tools", items, 60) == ""
+    (problem,) = items.diagnostics
+    assert problem.message == "it lists more than 1,000 pages of tools; the rest is left out"
+
+
+def listed_tools(check):
+    return ListedItems(
+        "tool", Where("x"), check, count_limit=(9, "mcp_tools"), size_limit=(9, "mcp_listing")
+    )
 
 
 def test_the_first_valid_item_of_a_name_counts_and_the_shortest_ttl():
@@ -109,9 +180,7 @@ def test_the_first_valid_item_of_a_name_counts_and_the_shortest_ttl():
             raise DefinitionError("it is bad")
         return item.name, item.number, 1
 
-    items = ListedItems(
-        "tool", Where("x"), check, most=(9, "mcp_tools"), largest=(9, "mcp_listing")
-    )
+    items = listed_tools(check)
     named = partial(SimpleNamespace, name="a", fault=False)
     for ttl, numbers in ((0, (0,)), (3_000, (1, 2)), (5_000, ())):
         page = [named(number=number, fault=not number) for number in numbers]
@@ -119,5 +188,5 @@ def test_the_first_valid_item_of_a_name_counts_and_the_shortest_ttl():
     assert (items.values, items.ttl) == ((1,), 3)
     assert [item.message for item in items.diagnostics] == [
         "tool 'a' is left out: it is bad",
-        "tool 'a' is left out: the list has an earlier tool of that name",
+        "tool 'a' is left out: it is in the list twice; the first one counts",
     ]

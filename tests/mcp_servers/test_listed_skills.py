@@ -587,6 +587,25 @@ def test_a_server_may_list_so_many_skills_and_no_more(book):
         assert codes(app) == ["mcp-too-many-skills"]
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"ttlMs": None},
+        {"ttlMs": "soon"},
+        {"nextCursor": 5},
+        {"_meta": {"dev.satchel/rejected": 1}},
+        {"_meta": {"dev.satchel/rejected": [["forged", "a lie"]]}},
+        {"_meta": None},
+    ],
+)
+def test_an_odd_field_of_a_page_costs_nothing(app, book, carry, page):
+    book.add("good")
+    book.say(page=page)
+    book.write()
+    assert list(carry().skills) == ["good"]
+    assert codes(app) == []
+
+
 def test_of_many_bad_skills_a_few_are_named(app, book, carry):
     book.say(skills=[[{"uri": f"skill://{number}/SKILL.md"} for number in range(400)]])
     carry()

@@ -27,6 +27,6 @@ class Endless:
 
 async def test_all_pages_together_have_one_limit_of_time():
     client = Endless()
-    with pytest.raises(SatchelError, match=r"did not list them within 0.2 s"):
+    with pytest.raises(SatchelError, match=r"not complete within 0.2 s"):
         await ToolLister(client, SERVER, Limits(mcp_connect=0.2)).listing()
     assert next(client.numbers) > 1

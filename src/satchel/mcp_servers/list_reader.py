@@ -1,6 +1,6 @@
 """Read the lists of a server page by page, within the limits for untrusted servers.
 
-An invalid tool, prompt, resource or skill is left out with a diagnostic; the others are kept.
+An invalid tool, prompt, resource or skill is rejected with a diagnostic; the others are kept.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
 from satchel.tools.empty_mapping import NOTHING
 
-_INVALID = "dev.satchel/invalid"
-"""The `_meta` key of a received page with the name and the fault of each item that was dropped."""
+_REJECTED = "dev.satchel/rejected"
+"""The `_meta` key, set here, of a page: the name and the fault of each item that was rejected."""
 
 _METHODS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,7 +30,10 @@ _METHODS: Mapping[str, str] = MappingProxyType(
 )
 """Keys of the lists that the SDK validates -> the requests for them."""
 
+_SKILLS = "skill://"
 _MAX_PAGES = 1_000
+_LONGEST_TTL = 86_400_000
+"""Milliseconds; the lists are read again after a day, if the server names a longer time."""
 _MAX_DIAGNOSTICS = 20
 """Diagnostics about invalid items of one list."""
 
@@ -53,13 +56,13 @@ class ListedItems:
         where: Where,
         check: Callable[[Any], tuple[str, Any, int]],
         *,
-        most: Bound,
-        largest: Bound,
+        count_limit: Bound,
+        size_limit: Bound,
     ) -> None:
         self.kind, self._where, self._check = kind, where, check
-        self._most, self._largest = most, largest
-        self._count = self._size = self._invalid = 0
-        self._limit = ""
+        self._count_limit, self._size_limit = count_limit, size_limit
+        self._count = self._size = self._rejected = 0
+        self.limit = ""
         """The limit that was reached, or `""`."""
         self._diagnostics: list[Diagnostic] = []
         self.valid: dict[str, Any] = {}
@@ -71,46 +74,49 @@ class ListedItems:
 
     def add(self, page: Any, key: str) -> bool:
         """Add the items of a page. Return whether there is room for more."""
-        if page.ttl_ms:
-            self.ttl = min(page.ttl_ms / 1000, self.ttl or page.ttl_ms / 1000)
+        ttl = page.ttl_ms
+        if isinstance(ttl, int | float) and ttl > 0:
+            seconds = min(ttl, _LONGEST_TTL) / 1000
+            self.ttl = min(seconds, self.ttl or seconds)
         self.meta = page.meta or NOTHING
         for item in getattr(page, key):
-            if not self._has_room():
+            if not self._count_item():
                 return False
             self._add(item)
-        for name, why in self.meta.get(_INVALID, ()):
-            if not self._has_room():
+        for name, fault in self.meta.get(_REJECTED, ()):
+            if not self._count_item():
                 return False
-            self._leave_out(name, why)
+            self._reject(name, fault)
         return True
 
-    def _has_room(self) -> bool:
+    def _count_item(self) -> bool:
         """Count a further item. Return whether it is within the limits."""
-        most, name = self._most
+        most, setting = self._count_limit
         if self._count >= most:
-            self._limit = f"{most} {self.kind}s (limit {name})"
+            self.limit = f"{most} {self.kind}s (limit {setting})"
         self._count += 1
-        return not (self._limit or self.is_cancelled)
+        return not (self.limit or self.is_cancelled)
 
     def _add(self, item: Any) -> None:
         try:
             name, value, size = self._check(item)
         except DefinitionError as problem:
-            self._leave_out(_name_of(item), problem.message)
+            self._reject(_name_of(item), problem.message)
             return
         if name in self.valid:
-            self._leave_out(name, f"the list has an earlier {self.kind} of that name")
+            self._reject(name, "it is in the list twice; the first one counts")
             return
         self._size += size
-        if self._size > self._largest[0]:
-            self._limit = f"{self._largest[0] / MIB:g} MiB of them (limit {self._largest[1]})"
+        largest, setting = self._size_limit
+        if self._size > largest:
+            self.limit = f"{largest / MIB:g} MiB of {self.kind}s (limit {setting})"
             return
         self.valid[name] = value
 
-    def _leave_out(self, name: str, why: str) -> None:
-        self._invalid += 1
-        if self._invalid <= _MAX_DIAGNOSTICS:
-            self._diagnostics.append(invalid_item(self.kind, self._where, name, why))
+    def _reject(self, name: str, fault: str) -> None:
+        self._rejected += 1
+        if self._rejected <= _MAX_DIAGNOSTICS:
+            self._diagnostics.append(invalid_item(self.kind, self._where, name, fault))
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -119,43 +125,48 @@ class ListedItems:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return what was left out, and why."""
+        """Return what was rejected, and which limit was reached."""
         diagnostics, where = list(dict.fromkeys(self._diagnostics)), self._where
-        if (further := self._invalid - _MAX_DIAGNOSTICS) > 0:
+        if (further := self._rejected - _MAX_DIAGNOSTICS) > 0:
             message = f"{further:,} more of its {self.kind}s are left out"
             diagnostics.append(make_diagnostic(f"mcp-{self.kind}-invalid", where, message, REPORT))
-        if self._limit:
+        if self.limit:
             diagnostics.append(
                 make_diagnostic(
                     f"mcp-too-many-{self.kind}s",
                     where,
-                    f"it lists more than {self._limit}; the rest is left out",
-                    f"raise the limit, or {REPORT}",
+                    f"it lists more than {self.limit}; the rest is left out",
+                    f"let the server list fewer {self.kind}s, or raise the limit",
                 )
             )
         return tuple(diagnostics)
 
 
-def invalid_item(kind: str, where: Where, name: str, why: str) -> Diagnostic:
+def invalid_item(kind: str, where: Where, name: str, fault: str) -> Diagnostic:
     """Return the diagnostic for a tool, prompt, resource or skill that cannot be used."""
-    return make_diagnostic(
-        f"mcp-{kind}-invalid",
-        where,
-        f"{kind} {shorten(one_line(name), 100)!r} is left out: {shorten(one_line(why), 300)}",
-        REPORT,
-    )
+    name = shorten(one_line(name), 100)
+    item = f"{kind} {name!r}" if name else f"a {kind} without a name"
+    message = f"{item} is left out: {shorten(one_line(fault), 300)}"
+    return make_diagnostic(f"mcp-{kind}-invalid", where, message, REPORT)
 
 
 async def read_list(
-    fetch: Callable[..., Awaitable[Any]], key: str, items: ListedItems, seconds: float
+    fetch: Callable[..., Awaitable[Any]],
+    key: str,
+    items: ListedItems,
+    seconds: float,
+    *,
+    may_lack: bool = False,
 ) -> str:
     """Read the pages of a list. Return the message if it was not read to its end, else `""`.
 
-    `key` names the attribute of a page with the items. Raises an error if the connection is broken.
+    `key` names the attribute of a page with the items. With `may_lack`, a server need not know the
+    request. Raises an error if the connection is broken.
     """
     from mcp import MCPError
+    from mcp_types import METHOD_NOT_FOUND
 
-    cursor, cursors, why = None, set[str](), ""
+    cursor, cursors, failure = None, set[str](), ""
     try:
         # One limit for all pages: the server's tools are published only after them.
         async with asyncio.timeout(seconds):
@@ -164,40 +175,51 @@ async def read_list(
                 # In a thread: this is the event loop of all servers, and a page may be long.
                 has_room = await in_thread(partial(items.add, page, key))
                 cursor = page.next_cursor
-                if not has_room or cursor is None or cursor in cursors:
+                if not has_room or not isinstance(cursor, str) or cursor in cursors:
                     break
                 cursors.add(cursor)
+            else:
+                items.limit = f"{_MAX_PAGES:,} pages of {items.kind}s"
     except TimeoutError:
-        why = f"it did not list them within {seconds:g} s (limit mcp_connect)"
+        failure = f"the list was not complete within {seconds:g} s (limit mcp_connect)"
     except MCPError as problem:
         if is_connection_closed(problem) or is_expired(problem):
             raise
-        why = f"it refused: {shorten(one_line(problem.message), 300)}"
+        if not may_lack or problem.code != METHOD_NOT_FOUND:
+            failure = f"the server answered {shorten(one_line(problem.message), 300)!r}"
     except ValueError:  # pydantic's ValidationError, too
-        why = f"its response is not a list of {items.kind}s"
+        failure = f"its response is not a list of {items.kind}s"
     finally:
         items.is_cancelled = True
-    return f"cannot list its {items.kind}s: {why}" if why else ""
+    return f"cannot list its {items.kind}s: {failure}" if failure else ""
 
 
-def drop_invalid_items(result: dict[str, Any], version: str, most: int) -> None:
-    """Drop the invalid items of a received result, if it is a page of a list.
+def reject_invalid_items(result: dict[str, Any], version: str, most: int) -> None:
+    """Take the invalid items out of a received result, if it is a page of a list.
 
     Otherwise the SDK rejects the whole page for one invalid item. `version` is that of the
-    protocol. Items after the first `most` are dropped, too.
+    protocol. Items after the first `most` are taken out, too, and the files of skills: they are
+    listed as skills, and count as these.
     """
+    if isinstance(meta := result.get("_meta"), dict):
+        meta.pop(_REJECTED, None)  # a server must not say what we rejected
     for key, method in _METHODS.items():
         if isinstance(items := result.get(key), list):
-            del items[most + 1 :]  # one extra, so that the limit is reported
+            items = [item for item in items if not _is_of_skill(item)]
+            result[key] = items = items[: most + 1]  # one extra, so that the limit is reported
             faults = _faults(result, key, method, version)
-            meta = result.get("_meta")
-            meta = meta if isinstance(meta, dict) else {}
-            dropped = [(_name_of(items[at]), why) for at, why in faults.items()]
-            result["_meta"] = {**meta, _INVALID: dropped}
+            rejected = [(_name_of(items[at]), fault) for at, fault in faults.items()]
+            result["_meta"] = {**(meta if isinstance(meta, dict) else {}), _REJECTED: rejected}
             result[key] = [item for at, item in enumerate(items) if at not in faults]
 
 
+def _is_of_skill(item: Any) -> bool:
+    uris = (item.get("uri"), item.get("uriTemplate")) if isinstance(item, dict) else ()
+    return any(isinstance(uri, str) and uri.lower().startswith(_SKILLS) for uri in uris)
+
+
 def _faults(result: dict[str, Any], key: str, method: str, version: str) -> dict[int, str]:
+    """Return the indices of the invalid items of a page, each with its first fault."""
     from mcp_types.methods import SERVER_RESULTS
     from pydantic import ValidationError
 
@@ -210,16 +232,17 @@ def _faults(result: dict[str, Any], key: str, method: str, version: str) -> dict
         for error in problem.errors(include_url=False, include_context=False, include_input=False):
             match error["loc"]:
                 case (str(field), int(at), *path) if field == key:
-                    why = ": ".join((".".join(map(str, path)) or "it", error["msg"]))
-                    faults.setdefault(at, why)
+                    field_name = ".".join(map(str, path))
+                    fault = f"{field_name}: {error['msg']}" if path else "it is not an object"
+                    faults.setdefault(at, fault)
     return faults
 
 
 def _name_of(item: Any) -> str:
-    """Return the name of an item, or its address."""
+    """Return the name of an item, or its address; `""` if it has neither."""
     read = item.get if isinstance(item, dict) else partial(_attribute, item)
     texts = (read(key) for key in ("name", "uri"))
-    return next((text for text in texts if isinstance(text, str)), "without a name")
+    return next((text for text in texts if isinstance(text, str)), "")
 
 
 def _attribute(item: Any, name: str) -> Any:

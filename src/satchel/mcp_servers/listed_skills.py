@@ -92,8 +92,8 @@ async def list_skills(
         "skill",
         where,
         check,
-        most=(limits.mcp_skills, "mcp_skills"),
-        largest=(limits.mcp_message, "mcp_message"),
+        count_limit=(limits.mcp_skills, "mcp_skills"),
+        size_limit=(limits.mcp_message, "mcp_message"),
     )
     if message := await read_list(partial(_page, client), "skills", items, limits.mcp_connect):
         # No skills: a part of the list would look complete.
@@ -117,7 +117,9 @@ def _page_type() -> Any:
 
     class SkillsPage(PaginatedResult):
         skills: list[Any]
-        ttl_ms: float = 0
+        # An invalid one must not cost the skills; `ListedItems` reads them.
+        next_cursor: Any = None
+        ttl_ms: Any = 0
 
     return SkillsPage
 

@@ -33,7 +33,7 @@ from satchel.mcp_servers.connection_errors import (
     is_unreadable,
     unsent_question,
 )
-from satchel.mcp_servers.list_reader import drop_invalid_items
+from satchel.mcp_servers.list_reader import reject_invalid_items
 from satchel.mcp_servers.listed_skills import list_skills
 from satchel.mcp_servers.resource_reader import bytes_of_resource
 from satchel.mcp_servers.resource_subscriptions import ResourceSubscriptions, keep_listening
@@ -286,7 +286,7 @@ async def connect(
             version = client.protocol_version
         except RuntimeError:  # not negotiated yet
             return
-        drop_invalid_items(result, version, limits.mcp_tools)
+        reject_invalid_items(result, version, limits.mcp_tools)
 
     def on_end() -> None:
         connection.has_ended = True

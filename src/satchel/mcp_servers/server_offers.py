@@ -8,11 +8,11 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from satchel.diagnostics import Where
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError, ToolError
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.client_callbacks import Caller
-from satchel.mcp_servers.list_reader import ListedItems, read_list
+from satchel.mcp_servers.list_reader import REPORT, ListedItems, read_list
 from satchel.mcp_servers.protocol_fields import (
     LONGEST_TEXT,
     FieldReader,
@@ -51,11 +51,6 @@ BeginRequest = Callable[[str, Mapping[str, Any], Caller | None], "Future[dict[st
 _LONGEST_NAME, _LONGEST_URI = 200, 2_000
 _MAX_ARGUMENTS = 50
 _MAX_SUGGESTIONS = 100
-_SKILLS = "skill://"
-_NOT_A_URI = (
-    f"its URI is empty, longer than {_LONGEST_URI} characters, or has blanks or hidden ones"
-)
-_NOT_PLAIN = f"its name is empty, longer than {_LONGEST_NAME} characters, or has hidden ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +90,10 @@ class OfferedResource:
 
 
 async def list_offers(client: "Client", where: Where, limits: Limits) -> ServerSnapshot:
-    """Return the prompts and resources of a server. A list that it does not return is empty.
+    """Return the prompts and resources of a server. A list that it does not know is empty.
 
-    Raises an error if the connection is broken.
+    A list that cannot be read to its end is a diagnostic. Raises an error if the connection is
+    broken.
     """
     able = client.server_capabilities
 
@@ -106,8 +102,8 @@ async def list_offers(client: "Client", where: Where, limits: Limits) -> ServerS
             kind,
             where,
             partial(check, FieldReader(limits)),
-            most=(limits.mcp_tools, "mcp_tools"),
-            largest=(limits.mcp_listing, "mcp_listing"),
+            count_limit=(limits.mcp_tools, "mcp_tools"),
+            size_limit=(limits.mcp_listing, "mcp_listing"),
         )
 
     prompts = items_of("prompt", _prompt)
@@ -118,24 +114,30 @@ async def list_offers(client: "Client", where: Where, limits: Limits) -> ServerS
     if able.resources is not None:
         lists.append((client.list_resources, "resources", resources))
         lists.append((client.list_resource_templates, "resource_templates", templates))
-    await asyncio.gather(*(read_list(*arguments, limits.mcp_connect) for arguments in lists))
+    failures = await asyncio.gather(
+        *(read_list(*arguments, limits.mcp_connect, may_lack=True) for arguments in lists)
+    )
+    kinds = (items.kind for _, _, items in lists)
+    unread = dict.fromkeys(pair for pair in zip(kinds, failures, strict=True) if pair[1])
     by_uri = templates.valid | resources.valid
     return ServerSnapshot(
         prompts=prompts.values,
-        resources=tuple(by_uri[uri] for uri in sorted(by_uri) if not _is_of_skill(uri)),
-        diagnostics=(*prompts.diagnostics, *resources.diagnostics, *templates.diagnostics),
+        resources=tuple(by_uri[uri] for uri in sorted(by_uri)),
+        diagnostics=(
+            *(make_diagnostic(f"mcp-{kind}-invalid", where, why, REPORT) for kind, why in unread),
+            *(one for _, _, items in lists for one in items.diagnostics),
+        ),
         completes=able.completions is not None,
     )
 
 
 def _prompt(fields: FieldReader, item: "Prompt") -> tuple[str, OfferedPrompt, int]:
     arguments = item.arguments or []
-    if not _is_plain(item.name, _LONGEST_NAME):
-        raise DefinitionError(_NOT_PLAIN)
+    _require_plain(item.name, "its name", _LONGEST_NAME)
     if len(arguments) > _MAX_ARGUMENTS:
         raise DefinitionError(f"it has more than {_MAX_ARGUMENTS} arguments")
-    if not all(_is_plain(argument.name, _LONGEST_NAME) for argument in arguments):
-        raise DefinitionError(f"an argument: {_NOT_PLAIN}")
+    for argument in arguments:
+        _require_plain(argument.name, "the name of an argument", _LONGEST_NAME)
     prompt = OfferedPrompt(
         name=item.name,
         description=_text(item.description) or _text(item.title),
@@ -151,8 +153,9 @@ def _prompt(fields: FieldReader, item: "Prompt") -> tuple[str, OfferedPrompt, in
 def _resource(fields: FieldReader, item: Any) -> tuple[str, OfferedResource, int]:
     is_template = hasattr(item, "uri_template")
     uri = item.uri_template if is_template else item.uri
-    if not _is_plain(uri, _LONGEST_URI) or " " in uri:
-        raise DefinitionError(_NOT_A_URI)
+    _require_plain(uri, "its URI", _LONGEST_URI)
+    if " " in uri:
+        raise DefinitionError("its URI has blanks")
     resource = OfferedResource(
         uri=uri,
         name=item.name if _is_plain(item.name, _LONGEST_NAME) else uri,
@@ -168,8 +171,14 @@ def _resource(fields: FieldReader, item: Any) -> tuple[str, OfferedResource, int
     return uri, resource, len(repr(resource))
 
 
-def _is_of_skill(uri: str) -> bool:
-    return uri.lower().startswith(_SKILLS)
+def _require_plain(text: str, part: str, longest: int) -> None:
+    """Raise `DefinitionError` for a part that is empty, too long, or not shown as it is."""
+    if not text:
+        raise DefinitionError(f"{part} is empty")
+    if len(text) > longest:
+        raise DefinitionError(f"{part} has {len(text):,} characters, {longest:,} are allowed")
+    if not _is_plain(text, longest):
+        raise DefinitionError(f"{part} has invisible characters")
 
 
 def _is_plain(text: Any, longest: int = LONGEST_TEXT) -> bool:

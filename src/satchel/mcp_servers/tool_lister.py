@@ -49,8 +49,8 @@ class ToolLister:
             "tool",
             Where(str(self._server)),
             partial(self._check, FieldReader(limits), memo),
-            most=(limits.mcp_tools, "mcp_tools"),
-            largest=(limits.mcp_listing, "mcp_listing"),
+            count_limit=(limits.mcp_tools, "mcp_tools"),
+            size_limit=(limits.mcp_listing, "mcp_listing"),
         )
         meta: Any = {WAIT: limits.mcp_connect / 2}
         fetch = partial(self._client.list_tools, meta=meta)
