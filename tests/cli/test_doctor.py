@@ -504,6 +504,6 @@ def test_a_python_that_cannot_search_is_a_warning(run, monkeypatch):
     result = run("doctor")
     assert result.exit_code == 1
     assert (
-        "warning search: search is not available: this Python has no module sqlite3 with FTS5, so "
-        "models cannot search tools and skills (use a Python that is built with it)"
+        "warning search: models cannot search tools and skills: this Python has no module sqlite3 "
+        "with FTS5 (use a Python that has it)"
     ) in result.stdout

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 import satchel.cli.installer
 from satchel.cli.main import cli
 from satchel.errors import SatchelError
+from satchel.settings import Limits
 from satchel.setup.artefact_signatures import Signer
 from satchel.setup.pip_packages import package_file
 
@@ -885,6 +886,17 @@ def test_a_project_and_a_wheel_are_given_to_pip_by_their_paths(run, pip, here):
     assert run("install", "acme_weather-1.2-py3-none-any.whl").exit_code == 0
     path = (here / "acme_weather-1.2-py3-none-any.whl").as_uri()
     assert calls[-1][-1] == f"{path}#sha256={hashlib.sha256(b'').hexdigest()}"
+
+
+def test_a_wheel_whose_metadata_is_too_large_still_shows_what_it_runs(run, pip, here):
+    name = "acme_weather-1.2-py3-none-any.whl"
+    with zipfile.ZipFile(here / name, "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("acme_weather/setup.py", "")
+        metadata = b"Name: acme-weather\n\n" + b" " * Limits().plugin_source
+        wheel.writestr("acme_weather-1.2.dist-info/METADATA", metadata)
+    messages = run("install", name).stderr
+    assert "runs now: setup(ctx) of acme_weather/setup.py" in messages
+    assert "with: dependencies that cannot be read" in messages
 
 
 SIGNER = "https://github.com/trailofbits/rfc8785.py/.github/workflows/release.yml"

@@ -10,7 +10,7 @@ import pytest
 
 from satchel import Satchel, Settings
 from satchel.cli.commands.validate_command import github_line
-from satchel.cli.format_checks import check
+from satchel.cli.format_checks import check_path
 from satchel.diagnostics import Diagnostic, Severity, Where
 
 
@@ -103,7 +103,7 @@ def test_each_real_skill_gets_its_verdict(shared):
     files = sorted((shared / "corpus").rglob("SKILL.md"))
     assert len(files) > 500
     for file in files:
-        problems = check(str(file))
+        problems = check_path(str(file))
         assert len(problems.skills) == 1, file
         assert all(it.where.path.startswith(str(file.parent)) for it in problems.problems), file
 

@@ -24,7 +24,7 @@ def settled(make):
     return settle_
 
 
-LIMIT = ToolConfigParam("limit", 3)
+PLAIN_LIMIT = ToolConfigParam("limit", 3)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ LIMIT = ToolConfigParam("limit", 3)
     ],
 )
 def test_the_call_comes_before_the_state_and_that_before_the_default(settled, config, state, value):
-    assert settled(LIMIT, config=config, state=state)["limit"] == value
+    assert settled(PLAIN_LIMIT, config=config, state=state)["limit"] == value
 
 
 def test_without_a_default_the_value_is_none_and_is_not_normalised(settled):
@@ -50,7 +50,7 @@ def test_without_a_default_the_value_is_none_and_is_not_normalised(settled):
 
 
 def test_what_no_contract_names_is_handed_on(settled):
-    assert settled(LIMIT, config={"other": 1}) == {"other": 1, "limit": 3}
+    assert settled(PLAIN_LIMIT, config={"other": 1}) == {"other": 1, "limit": 3}
 
 
 def test_a_default_is_copied_for_each_call(settled):

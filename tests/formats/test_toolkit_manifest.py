@@ -191,7 +191,7 @@ def test_tools_may_be_a_list_of_names_and_functions():
         "- function: near\n"
     )
     assert reading.diagnostics == ()
-    assert [(t.name, t.module, t.function) for t in reading.value.chosen] == [
+    assert [(t.name, t.module, t.function) for t in reading.value.listed_tools] == [
         ("route", "tools", ""),
         ("far", "code.geo", "distance"),
         ("near", "tools", "near"),
@@ -283,7 +283,7 @@ def test_another_word_for_it_is_refused():
 def test_an_empty_list_serves_no_tools():
     reading = read("name: maps\ntools: []\n")
     assert reading.diagnostics == ()
-    assert (reading.value.modules, reading.value.chosen) == (("",), ())
+    assert (reading.value.modules, reading.value.listed_tools) == (("",), ())
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_the_lines_of_what_a_manifest_names_are_known():
     text = "name: m\nnotes: a.md\ngroups:\n  - name: g\n    notes: b.md\ntools:\n  - x\n"
     manifest = read(text).value
     assert manifest.notes_files == {"a.md": 2, "b.md": 5}
-    assert manifest.line(*manifest.chosen[0].at) == 7
+    assert manifest.line(*manifest.listed_tools[0].at) == 7
     assert (manifest.line("tools", "5", "name"), manifest.line("skills")) == (6, None)
 
 

@@ -242,10 +242,10 @@ def lock_file(world):
 
 
 def nothing_to_validate(world):
-    from satchel.cli.format_checks import check
+    from satchel.cli.format_checks import check_path
 
     (world / "empty").mkdir()
-    yield from check("empty").problems
+    yield from check_path("empty").problems
 
 
 def saved_sessions(world):

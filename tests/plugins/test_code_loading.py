@@ -200,6 +200,16 @@ def test_what_importing_changed_in_the_process_is_reported(load, codes, tmp_path
     assert supply.state is not Status.FAILED
 
 
+def test_what_a_hook_of_a_package_changed_in_the_process_is_reported(
+    package, codes, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    hook = "@satchel.hookimpl\ndef satchel_tools():\n    os.chdir('/')\n    return []\n"
+    supply = package(f"import os, satchel\n{hook}")
+    assert codes(supply) == ["plugin-meddled"]
+    assert supply.state is not Status.FAILED
+
+
 def test_a_patch_of_another_module_is_reported_as_it_is(load, monkeypatch):
     monkeypatch.setattr("json.dumps", json.dumps)
     supply = load(

@@ -269,14 +269,14 @@ def test_the_modules_of_a_manifest_may_have_hooks_too(request, line):
     install, site, write = map(request.getfixturevalue, ("install", "site", "write"))
     files = write(site)
     install(site, points=POINTS, files=files)
-    assert look(site).hooked() == ()
+    assert look(site).hook_modules() == ()
     tools = site / "acme" / "weather" / "tools.py"
     tools.write_text(f"{tools.read_text()}\n{line}\n")
-    assert look(site).hooked() == ("acme.weather.tools",)
+    assert look(site).hook_modules() == ("acme.weather.tools",)
 
 
 def test_without_a_manifest_no_module_is_asked_but_that_of_the_entry_point(installed):
-    assert installed(manifest=None).hooked() == ()
+    assert installed(manifest=None).hook_modules() == ()
 
 
 def test_without_a_manifest_an_entry_point_is_always_imported(installed):

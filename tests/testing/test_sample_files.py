@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import Satchel
-from satchel.cli.format_checks import check
+from satchel.cli.format_checks import check_path
 from satchel.testing import write_plugin, write_skill
 
 TEXTS = ["yes", "3", "a: b", "- x", "#", "'", '"', "line\nbreak", "naïve ✓", "{a}", "null", "~"]
@@ -13,7 +13,7 @@ TEXTS = ["yes", "3", "a: b", "- x", "#", "'", '"', "line\nbreak", "naïve ✓", 
 def test_a_plain_skill_is_one_that_passes_validate(tmp_path):
     path = write_skill(tmp_path, "pdf")
     assert path == tmp_path / "pdf"
-    problems = check(str(path))
+    problems = check_path(str(path))
     assert (len(problems.skills), problems.problems) == (1, ())
 
 

@@ -58,6 +58,8 @@ def test_the_package_and_the_names_of_options_are_shown(line, shown):
             "npx -y @acme/fs C:\\Users\\X9\\Docs ../..",
             "C:\\Users\\***\\Docs ../..",
         ),
+        ("tool C:/users/me/docs /media/me/disk", "C:/users/***/docs /media/***/disk"),
+        ("tool /mnt/c/users/me/docs /data/home/me", "/mnt/c/users/***/docs /data/home/***"),
         ("npx -y @acme/github", "@acme/github"),
         ("npx -y @acme/postgres postgresql://X:X@localhost/mydb", "postgresql://localhost/mydb"),
         ("npx @acme/playwright@latest --headless", "@acme/playwright@latest --headless"),

@@ -267,7 +267,7 @@ class PluginContribution:
     """Whether its code is neither imported nor started, because the user did not trust it so."""
     has_code: bool = False
     """Whether it is a folder or package with code, which `code` imports."""
-    is_code_plain: bool = False
+    imports_nothing: bool = False
     """Whether its code imports nothing, so that it has no tools and no hooks."""
     code: Any = field(default=None, compare=False)
     """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
@@ -275,7 +275,7 @@ class PluginContribution:
     @property
     def brings_nothing(self) -> bool:
         """Whether it has no part that can be used, as far as its code is known."""
-        is_code_known = not self.has_code or self.code is not None or self.is_code_plain
+        is_code_known = not self.has_code or self.code is not None or self.imports_nothing
         if self.missing_skills is None or not is_code_known:
             return False
         # A default group is made of the plugin's name alone.

@@ -1,4 +1,4 @@
-"""Read what is at a path by its formats, with all problems."""
+"""Read the skills, plugins and marketplaces at a path, and report all problems."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _MANIFEST_FOLDERS = (".claude-plugin", NAMESPACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class PathCheck:
     """What is at a path, and its diagnostics before `strictly`."""
 
     skills: tuple[SkillFinding, ...] = ()
     """With the commands of plugins."""
     unlisted: tuple[str, ...] = ()
-    """The plugins and skills in marketplaces that these do not list; they are not checked."""
+    """Plugins and skills that the marketplace around them does not list; they are not checked."""
     marketplaces: frozenset[str] = frozenset()
     plugins: tuple[PluginFinding, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
 
 
-def check(path: str) -> Checked:
+def check_path(path: str) -> PathCheck:
     """Read all skills, plugins and marketplaces at a path."""
     if not os.path.isdir(path):
         folder, name = os.path.split(os.path.abspath(path))
         if name not in _FILES or not os.path.lexists(path):
-            return Checked(problems=(_nothing_found(path),))
+            return PathCheck(problems=(_nothing_found(path),))
         path = folder
     if os.path.basename(os.path.abspath(path)) in _MANIFEST_FOLDERS:
         path = os.path.dirname(os.path.abspath(path))
@@ -63,29 +63,31 @@ def check(path: str) -> Checked:
     checked = check_plugins(plugins)
     loaded = {skill.path for skill in checked.skills}
     strict = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
-    others = [
+    loose_skills = [
         skill
         for skill in scan.findings.values()
         if skill.path not in loaded and not any(is_inside(skill.path, it) for it in strict)
     ]
     # What a marketplace does not list is not loaded either.
     unlisted += [
-        skill.path for skill in others if any(is_inside(skill.path, it) for it in marketplaces)
+        skill.path
+        for skill in loose_skills
+        if any(is_inside(skill.path, it) for it in marketplaces)
     ]
-    others = [skill for skill in others if skill.path not in unlisted]
-    skills = (*others, *checked.skills)
+    loose_skills = [skill for skill in loose_skills if skill.path not in unlisted]
+    skills = (*loose_skills, *checked.skills)
     listing = (item for plugin_scan in scans for item in plugin_scan.diagnostics)
     problems = (
         *scan.diagnostics,
         *listing,
         *checked.problems,
-        *(item for skill in others for item in skill.problems),
+        *(item for skill in loose_skills for item in skill.problems),
         *_without_manifest(scan, plugins, is_empty=not (skills or plugins)),
     )
     is_empty = not (skills or unlisted or plugins or marketplaces)
     if is_empty and not has_error(strictly(problems)):
         problems += (_nothing_found(path),)
-    return Checked(
+    return PathCheck(
         skills=skills,
         unlisted=tuple(unlisted),
         marketplaces=marketplaces,
@@ -94,7 +96,7 @@ def check(path: str) -> Checked:
     )
 
 
-def check_plugins(plugins: Iterable[PluginFinding]) -> Checked:
+def check_plugins(plugins: Iterable[PluginFinding]) -> PathCheck:
     """Read the skills and commands of plugins by the rules with which they are loaded."""
     plugins = tuple(plugins)
     problems: list[Diagnostic] = []
@@ -109,7 +111,7 @@ def check_plugins(plugins: Iterable[PluginFinding]) -> Checked:
             problems += scan.diagnostics
     for skill in skills.values():
         problems += skill.problems
-    return Checked(skills=tuple(skills.values()), plugins=plugins, problems=tuple(problems))
+    return PathCheck(skills=tuple(skills.values()), plugins=plugins, problems=tuple(problems))
 
 
 def _without_manifest(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satchel.cli.base_command import Sources
-from satchel.cli.format_checks import check, check_plugins
+from satchel.cli.format_checks import check_path, check_plugins
 from satchel.cli.install_consent import (
     code_of,
     lines_of_folder,
@@ -229,7 +229,7 @@ class Installer:
         Raises `SatchelError` if there is no plugin or it has other errors.
         """
         if isinstance(source, str):
-            path, problems = source, check(source).problems
+            path, problems = source, check_path(source).problems
             findings = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
             # Without a key, it is in the folder itself; a marketplace may have others below.
             plugin = next((item for item in findings if not item.key), None)

@@ -53,13 +53,15 @@ def _sandbox() -> MachineCheck:
 
 
 def _search() -> MachineCheck:
-    from satchel.search.search_index import missing_search  # lazy: only doctor asks
+    from satchel.search.search_index import can_search  # lazy: only doctor asks
 
-    problem = missing_search()
-    if problem is None:
+    if can_search():
         message = "sqlite3 has FTS5, so models can search tools and skills"
         return MachineCheck(name="search", message=message)
-    message = f"{problem.message}, so models cannot search tools and skills ({problem.fix})"
+    message = (
+        "models cannot search tools and skills: this Python has no module sqlite3 with FTS5 "
+        "(use a Python that has it)"
+    )
     return MachineCheck(name="search", severity=Severity.WARNING, message=message)
 
 

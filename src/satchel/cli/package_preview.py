@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Fields = dict[str, "tuple[ConfigField, ...]"]
 ReadFile = Callable[[str], bytes | None]
 """Returns the content of a file, or `None`; the path has slashes."""
-_POINTS = re.compile(r"[^/]+\.dist-info/entry_points\.txt")
+_ENTRY_POINTS = re.compile(r"[^/]+\.dist-info/entry_points\.txt")
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 _BROKEN = (
     *(OSError, EOFError, ValueError, RuntimeError),
@@ -48,18 +48,18 @@ def _project_fields(folder: str) -> Fields:
     def read(file: str) -> bytes | None:
         return read_or_none(os.path.join(folder, *file.split("/")), Limits().plugin_source)
 
-    points = project_entry_points(read("pyproject.toml") or b"")
+    entry_points = project_entry_points(read("pyproject.toml") or b"")
     return {
-        **_manifest_fields(points, read),
-        **_manifest_fields(points, lambda file: read(f"src/{file}")),
+        **_manifest_fields(entry_points, read),
+        **_manifest_fields(entry_points, lambda file: read(f"src/{file}")),
     }
 
 
 def _wheel_fields(path: str) -> Fields:
     try:
         with zipfile.ZipFile(path) as wheel:
-            points = _read(wheel, _file_of(wheel, _POINTS)) or b""
-            return _manifest_fields(entry_points_in(points.decode()), partial(_read, wheel))
+            data = _read(wheel, _file_of(wheel, _ENTRY_POINTS)) or b""
+            return _manifest_fields(entry_points_in(data.decode()), partial(_read, wheel))
     except _BROKEN:
         return {}  # pip reports what is wrong with the wheel
 
@@ -76,9 +76,9 @@ def _read(wheel: zipfile.ZipFile, file: str) -> bytes | None:
         return data.read(limit + 1)
 
 
-def _manifest_fields(points: Mapping[str, Any], read: ReadFile) -> Fields:
+def _manifest_fields(entry_points: Mapping[str, Any], read: ReadFile) -> Fields:
     fields = {}
-    for name, value in points.items():
+    for name, value in entry_points.items():
         package = split_entry_point(str(value))[0].split(".")
         # toolkit.yaml is in the package of the entry point, or in a parent package.
         for depth in range(len(package), 0, -1):
@@ -92,7 +92,7 @@ def _manifest_fields(points: Mapping[str, Any], read: ReadFile) -> Fields:
 
 
 def lines_of_package(package: PipPackage, signature: str) -> list[str]:
-    """Return what pip will install and run, and who signed it, as far as it is known before."""
+    """Return what pip will install and run, and who signed it, as far as Satchel can read it."""
     lines = [f"pip installs: {package.target}"]
     if os.path.isdir(package.target):
         return lines + _lines_of_project(package.target)
@@ -120,18 +120,19 @@ def _lines_of_project(folder: str) -> list[str]:
 
 
 def _lines_of_wheel(path: str) -> list[str]:
+    names, metadata = list[str](), None
     try:
         with zipfile.ZipFile(path) as wheel:
-            names, metadata = wheel.namelist(), _read(wheel, _file_of(wheel, _METADATA))
+            names = wheel.namelist()
+            metadata = _read(wheel, _file_of(wheel, _METADATA))
     except _BROKEN:
-        metadata = None
-    if metadata is None:
-        return ["with: dependencies that cannot be read"]
+        pass  # pip reports what is wrong with the wheel
     setups = [name for name in names if name.endswith("/setup.py")]
-    headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
-    requirements = headers.get_all("Requires-Dist", [])
     lines = [f"runs now: setup(ctx) of {name}, if the plugin uses it" for name in setups]
-    return lines + [f"with: {item}" for item in requirements]
+    if metadata is None:
+        return [*lines, "with: dependencies that cannot be read"]
+    headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
+    return lines + [f"with: {item}" for item in headers.get_all("Requires-Dist", [])]
 
 
 def _texts(value: object) -> list[str]:

@@ -99,7 +99,7 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
 
 def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
     """Raise `DefinitionError` if the contract has unknown parameters or lacks required ones."""
-    location, is_open = f"contract {contract.name!r}", tool.takes_kwargs
+    location, takes_any = f"contract {contract.name!r}", tool.takes_kwargs
     if tool.is_extended:
         raise DefinitionError(
             "its tool is extended by a model, and a contract already describes all arguments",
@@ -107,18 +107,16 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
             fix="remove the model, and add its fields to the schema",
         )
     parameters = {item.name for item in tool.open_parameters}
-    unknown = [key for key in contract.injected_names if key not in parameters and not is_open]
+    unknown = [key for key in contract.injected_names if key not in parameters and not takes_any]
     if unknown and not tool.takes_context:
         raise DefinitionError(
             f"the function does not take {unknown[0]!r}",
             where=location,
             fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
         )
-    accepted, properties = (
-        tool.fixed_parameters | parameters,
-        contract.parameters.get("properties", {}),
-    )
-    if extra := [name for name in properties if name not in accepted and not is_open]:
+    accepted = tool.fixed_parameters | parameters
+    properties = contract.parameters.get("properties", {})
+    if extra := [name for name in properties if name not in accepted and not takes_any]:
         raise DefinitionError(
             f"its schema has {extra[0]!r}, which the function does not take",
             where=location,

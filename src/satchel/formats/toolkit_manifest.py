@@ -102,7 +102,7 @@ class PluginManifest:
     groups: tuple[GroupManifest, ...] = ()
     tools: str = DEFAULT_TOOLS
     skills: str = SKILLS_FOLDER
-    chosen: tuple[ToolReference, ...] = ()
+    listed_tools: tuple[ToolReference, ...] = ()
     """The tools that the manifest lists, if it does; they may be in other modules."""
     contracts: tuple[ContractReference, ...] = ()
     """The contracts that it names; hooks may add others."""
@@ -123,7 +123,7 @@ class PluginManifest:
     @property
     def modules(self) -> tuple[str, ...]:
         """Return the modules with the tools, without duplicates."""
-        return tuple(dict.fromkeys(tool.module for tool in self.chosen)) or (self.tools,)
+        return tuple(dict.fromkeys(tool.module for tool in self.listed_tools)) or (self.tools,)
 
     @property
     def contract_modules(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def read_plugin(
         is_off=top.is_off("active"),
         groups=_groups(top),
         tools=references.module,
-        chosen=references.tools,
+        listed_tools=references.tools,
         contracts=references.contracts,
         skills=_skills(top),
         config=read_fields(top),

@@ -50,6 +50,7 @@ class QuietServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close every connection, also one whose client does not read."""
         await super().shutdown(sockets)
+        # uvicorn cancels these tasks and does not wait.
         if cancelled := tuple(self.server_state.tasks):
             await asyncio.wait(cancelled, timeout=_SHUTDOWN_TIMEOUT)
         for connection in tuple(self.server_state.connections):

@@ -43,12 +43,12 @@ def tools_of_modules(
     Runs plugin code: call it inside `guarded`.
     """
     digests = {tool.name: tool.digest for tool in finding.declared}
-    if finding.manifest is None or not finding.manifest.chosen:
+    if finding.manifest is None or not finding.manifest.listed_tools:
         objects = [item for module in modules.values() for item in tools_in(vars(module))]
         return tools_of_objects(objects, code_path(finding), digests, limits)
     tools: list[ToolContribution] = []
     diagnostics: list[Diagnostic] = []
-    for reference in finding.manifest.chosen:
+    for reference in finding.manifest.listed_tools:
         path = os.path.join(finding.code_path, *finding.file_of(reference.module).split("/"))
         try:
             tool = _referenced_tool(reference, vars(modules[reference.module]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog.catalog_entries import PluginContribution, Status
@@ -81,29 +82,40 @@ def load_folder(
 
     def collect() -> PluginContribution:
         tools = tools_of_modules(finding, modules, limits)
-        hooked = modules.values() if has_hooks else ()
-        served, contracts = _with_parts(contribution, finding.manifest, tools, hooked, limits)
+        hook_modules = modules.values() if has_hooks else ()
+        served, contracts = _add_tools_and_hooks(
+            contribution, finding.manifest, tools, hook_modules, limits
+        )
         return with_contracts(served, finding, code.modules, contracts)
 
-    try:
+    return _add_code(
+        contribution,
+        code,
+        collect,
+        partial(reading_failed, path=file, has_hooks=has_hooks),
         # Making schemas imports pydantic, which takes long on a busy machine. A hook may hang.
-        served, changed = guarded(
-            collect, limits.hook, "hook", alone=alone, of_processor=not has_hooks
-        )
+        of_processor=not has_hooks,
+        limit=limits.hook,
+        alone=alone,
+    )
+
+
+def _add_code(
+    contribution: PluginContribution,
+    code: ImportedCode,
+    collect: Callable[[], PluginContribution],
+    report: Callable[[PluginCodeError], Diagnostic],
+    **guards: Any,
+) -> PluginContribution:
+    """Return what `collect` adds to a contribution, with the imported code; undo it on an error.
+
+    Unknown tools in groups and changes of the process are reported.
+    """
+    try:
+        contribution, changed = guarded(collect, limit_name="hook", **guards)
     except PluginCodeError as error:
         code.undo()
-        problem = reading_failed(error, file, has_hooks=has_hooks)
-        return failed_contribution(contribution, problem)
-    return with_code(served, code, changed)
-
-
-def with_code(
-    contribution: PluginContribution, code: ImportedCode, changed: tuple[str, ...] = ()
-) -> PluginContribution:
-    """Attach the imported code, and report unknown tools in groups and changes of the process.
-
-    `changed` names what the hooks changed in the process; the import's changes are in `code`.
-    """
+        return failed_contribution(contribution, report(error))
     diagnostics = list(
         process_changed(contribution, dict.fromkeys((*code.process_changes, *changed)))
     )
@@ -212,22 +224,18 @@ def load_package(
         return failed_contribution(
             contribution, import_failed(error, contribution.path, contribution.name)
         )
-    try:
-        contribution, _ = guarded(
-            lambda: _with_code_parts(contribution, finding, code, limits, has_entry=has_entry),
-            limits.hook,
-            "hook",
-            alone=alone,
-            own_modules=code.modules.keys() | {finding.installed.module},
-        )
-    except PluginCodeError as error:
-        code.undo()
-        problem = code_problem("plugin-hook-failed", error, contribution.path)
-        return failed_contribution(contribution, problem)
-    return with_code(contribution, code)
+    return _add_code(
+        contribution,
+        code,
+        lambda: _collect_package(contribution, finding, code, limits, has_entry=has_entry),
+        partial(reading_failed, path=contribution.path, has_hooks=True),
+        limit=limits.hook,
+        alone=alone,
+        own_modules=code.modules.keys() | {finding.installed.module},
+    )
 
 
-def _with_code_parts(
+def _collect_package(
     contribution: PluginContribution,
     finding: PackageFinding,
     code: ImportedCode,
@@ -242,29 +250,30 @@ def _with_code_parts(
     tools: ToolsFound = (
         tools_of_modules(finding.part, modules, limits) if finding.part and modules else ([], [])
     )
-    hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in finding.hooked())]
+    entry = [code.thing] if has_entry else []
+    hook_modules = [*entry, *(code.modules[name] for name in finding.hook_modules())]
     part = finding.part and with_metadata(finding.part, finding)
-    contribution, contracts = _with_parts(
+    contribution, contracts = _add_tools_and_hooks(
         contribution,
         part.manifest if part else None,
         tools,
         # The entry point may be one of the modules.
-        {id(module): module for module in hooked}.values(),
+        {id(module): module for module in hook_modules}.values(),
         limits,
     )
     return with_contracts(contribution, finding.part, all_modules, contracts)
 
 
-def _with_parts(
+def _add_tools_and_hooks(
     contribution: PluginContribution,
     manifest: PluginManifest | None,
     tools: ToolsFound,
-    hooked: Collection[Any],
+    hook_modules: Collection[Any],
     limits: Limits,
 ) -> tuple[PluginContribution, Iterable[Any]]:
-    """Add tools, and the answers of the modules with hooks; return also their contracts."""
-    if not hooked:
+    """Return the contribution with tools and hook answers, and the contracts of the hooks."""
+    if not hook_modules:
         return with_code_tools(contribution, tools), ()
-    answers = call_hooks(*hooked)
+    answers = call_hooks(*hook_modules)
     served = with_hook_answers(contribution, manifest, tools, answers, limits)
     return served, answers.contracts

@@ -15,12 +15,16 @@ from satchel.sources.search_roots import Precedence
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.diagnostics import Diagnostic
     from satchel.formats.toolkit_manifest import PluginManifest
     from satchel.importing.distributions import DistributionFinding
     from satchel.sources.package_scan import PackageFinding
     from satchel.sources.plugin_findings import PluginFinding
+
+Rank = tuple[Any, ...]
+"""The precedence of a plugin."""
+_BUILTIN = ("satchel", "builtin")
+_BUILTIN_DESCRIPTION = "Tools for files, dates, Python code and shell commands."
 
 
 def with_manifest(contribution: PluginContribution, finding: PluginFinding) -> PluginContribution:
@@ -38,7 +42,7 @@ def with_manifest(contribution: PluginContribution, finding: PluginFinding) -> P
         version=manifest.version,
         description=manifest.description,
         runner=manifest.runner,
-        runners={tool.name: tool.runner for tool in manifest.chosen if tool.runner},
+        runners={tool.name: tool.runner for tool in manifest.listed_tools if tool.runner},
         compatible_with=manifest.compatible_with,
         # Without code, or with a broken `dev.satchel` extension, there are no tools to group. The
         # context of a Gemini extension needs a group, too.
@@ -169,12 +173,6 @@ def not_isolated(contribution: PluginContribution, finding: PluginFinding) -> Pl
     return replace(contribution, tools=(), diagnostics=(*contribution.diagnostics, problem))
 
 
-Rank = tuple[Any, ...]
-
-_BUILTIN = ("satchel", "builtin")
-_BUILTIN_DESCRIPTION = "Tools for files, dates, Python code and shell commands."
-
-
 def read_folder(finding: PluginFinding, rank: Rank) -> PluginContribution:
     """Return the contribution that a plugin folder declares, without running its code."""
     contribution = PluginContribution(
@@ -189,8 +187,8 @@ def read_folder(finding: PluginFinding, rank: Rank) -> PluginContribution:
         # Python files beside a missing tools.py never run.
         has_code=bool(code_path(finding)),
         missing_skills=finding.missing,
-        # What it imports may be a tool.
-        is_code_plain=not any(b"import" in text for text in finding.sources.values()),
+        # An imported function may be a tool, which reading the text cannot show.
+        imports_nothing=not any(b"import" in text for text in finding.sources.values()),
     )
     return with_manifest(contribution, finding)
 

@@ -41,15 +41,19 @@ def _bounded(pattern: str) -> str:
     return re.sub(repeated, lambda match: match[1] + bounds[match[2]], pattern)
 
 
-@cache
-def _data(name: str = "lure_rules.yaml") -> Any:
+def _content_of(name: str) -> Any:
     return yaml.safe_load(resources.files("satchel.scan").joinpath(name).read_text("utf-8"))
+
+
+@cache
+def _data() -> Any:
+    return _content_of("lure_rules.yaml")
 
 
 def _code() -> dict[str, list[str]]:
     """Return the patterns of each kind, with the words of other languages."""
     code = {kind: [*map(_bounded, patterns)] for kind, patterns in _data()["code"].items()}
-    for kind, by_language in _data("foreign_words.yaml").items():
+    for kind, by_language in _content_of("foreign_words.yaml").items():
         for language, words in by_language.items():
             start = "" if language in _NO_SPACES else r"(?<!\w)"
             end = _NEGATIVE_ENDING if language == "tr" else ""

@@ -169,18 +169,18 @@ class _FullText:
         self._connection.close()
 
 
-def missing_search() -> ToolError | None:
-    """Return why this Python cannot search, or `None`."""
+def can_search() -> bool:
+    """Return whether this Python has what a search needs."""
     try:
         _FullText().close()
-    except ToolError as problem:
-        return problem
-    return None
+    except ToolError:
+        return False
+    return True
 
 
 def _without_fts5() -> ToolError:
     message = "search is not available: this Python has no module sqlite3 with FTS5"
-    return ToolError(message, fix="use a Python that is built with it")
+    return ToolError(message, fix="use a Python that has it")
 
 
 def _columns(item: SearchDocument) -> tuple[str, ...]:

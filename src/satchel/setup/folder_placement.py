@@ -277,7 +277,8 @@ def exclusive_change(target: str, report: Callable[[str], object]) -> Iterator[N
     Repairs what a killed process left, and passes a message about it to `report`. SIGTERM and
     SIGHUP interrupt the block.
     """
-    # Not `target`: that may be a link to somewhere else.
+    # `file_lock` locks the folder around a path, and the last name does not count. Not `target`
+    # itself: that may be a link to somewhere else.
     in_folder = os.path.join(os.path.dirname(target), "any")
     with ending_in_order(), file_lock(in_folder, busy=_BUSY):
         for line in repair_placement(target):

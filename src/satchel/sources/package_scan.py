@@ -145,7 +145,7 @@ class PackageFinding:
         source = read_or_none(self.entry, limits.plugin_source)
         return source is None or len(source) > limits.plugin_source or self._mentions_hooks(source)
 
-    def hooked(self) -> tuple[str, ...]:
+    def hook_modules(self) -> tuple[str, ...]:
         """Return the full names of the manifest's modules that may have hooks."""
         part = self.part
         if part is None:

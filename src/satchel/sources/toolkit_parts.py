@@ -105,7 +105,7 @@ class _NamedFiles:
     def declared(self) -> tuple[DeclaredTool, ...]:
         tools: list[DeclaredTool] = []
         for module in self._manifest.modules:
-            chosen = [tool for tool in self._manifest.chosen if tool.module == module]
+            chosen = [tool for tool in self._manifest.listed_tools if tool.module == module]
             if name := self._finding.file_of(module):
                 path = os.path.join(self._finding.code_path, *name.split("/"))
                 functions = frozenset(tool.function for tool in chosen) - {""}
@@ -125,9 +125,9 @@ class _NamedFiles:
         self, module: str, path: str, declared: tuple[DeclaredTool, ...]
     ) -> Iterable[DeclaredTool]:
         """Yield the tools of a module that the manifest serves, with their names there."""
-        if not self._manifest.chosen:
+        if not self._manifest.listed_tools:
             yield from declared
-        for reference in self._manifest.chosen:
+        for reference in self._manifest.listed_tools:
             for tool in declared if reference.module == module else ():
                 name = tool.function if reference.function else tool.name
                 if name == (reference.function or reference.name):

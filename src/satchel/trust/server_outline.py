@@ -42,7 +42,7 @@ _PLAIN_OPTIONS = frozenset(
     )
 )
 """Options whose value is never a secret; it is shown if it is such a path or word."""
-_HOME = re.compile(r"((?:/home|/Users|[A-Z]:[/\\]Users)[/\\])[^/\\]+")
+_HOME = re.compile(r"([/\\](?:home|media|users)[/\\])[^/\\]+", re.IGNORECASE)
 """A folder with the name of a user."""
 _SCRIPT = re.compile(r"[\w./~-]*\.(?:py|js|mjs|cjs|ts|sh|rb|jar)")
 _ADDRESS = re.compile(

@@ -13,7 +13,7 @@ import satchel
 from satchel.cli.base_command import Command, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED
-from satchel.cli.format_checks import Checked, check
+from satchel.cli.format_checks import PathCheck, check_path
 from satchel.cli.installed_project import installed_project
 from satchel.cli.rendering import COLOURS, diagnostic_line, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, has_error, strictly
@@ -49,7 +49,7 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
     No plugin code is run without --run. With it, plugins are loaded as in an application, and
     contracts are checked too.
     """
-    checks = [check(path) for path in paths]
+    checks = [check_path(path) for path in paths]
     # A dict as an ordered set.
     diagnostics = {item: None for checked in checks for item in checked.problems}
     plugins = {plugin.unit: plugin for checked in checks for plugin in checked.plugins}
@@ -112,7 +112,7 @@ def _inactive_groups(plugins: Iterable[PluginFinding]) -> Iterable[str]:
         yield f"off until it is switched on: {', '.join(is_off)}"
 
 
-def _units(checks: list[Checked], plugins: Iterable[PluginFinding]) -> str:
+def _units(checks: list[PathCheck], plugins: Iterable[PluginFinding]) -> str:
     """Return how much of each kind was checked; few folders have marketplaces."""
     skills = [skill for checked in checks for skill in checked.skills]
     marketplaces = {path for checked in checks for path in checked.marketplaces}
