@@ -6,10 +6,10 @@ import tomllib
 import pytest
 
 from satchel.trust.fetched_servers import (
+    may_have_code,
     may_hide_names,
     may_use_project,
     runs_from_above,
-    runs_inline_code,
 )
 
 
@@ -120,6 +120,7 @@ def test_the_file_above_a_project_that_decides_what_runs_is_named(
         ({"command": "sh", "args": ["-c", "sh ./satchel.l?ck"]}, True),
         ({"command": "sh", "args": ["*"]}, True),
         ({"command": "perl", "args": ["-e", "do q:./satchel.lo:.q:ck:"]}, True),
+        ({"command": "perl", "args": ["-edo q:./satchel.lo:.q:ck:"]}, True),
         ({"command": "node", "args": ["x.js"], "env": {"A": "$(cat x)"}}, True),
         ({"command": "node", "args": ["x.js", "${KEY}"], "env": {"A": "b"}}, False),
         ({"url": "https://h.example/mcp"}, False),
@@ -135,6 +136,9 @@ def test_a_command_may_hide_the_names_of_files_it_uses(server, is_hidden):
         ("uv", ["run", "server.py"], True),
         ("/usr/bin/uv", ["--directory", ".", "run", "server.py"], True),
         ("uv", ["run", "--no-project", "server.py"], False),
+        ("uv", ["run", "--offline", "server.py", "--no-project"], True),
+        ("uv", ["run", "--offline", "server.py", "tool"], True),
+        ("uv", ["run", "tool"], True),
         ("uv", ["tool", "run", "acme"], False),
         ("uvx", ["acme"], False),
     ],
@@ -147,19 +151,40 @@ def test_uv_run_uses_the_environment_of_a_folder_above(folder, name, command, ar
     assert path == (str(folder / name) if is_above else "")
 
 
+CODE = ". ./.''./evil.sh"
+
+
 @pytest.mark.parametrize(
-    ("args", "is_code"),
+    ("command", "args", "is_code"),
     [
-        (["-c", ". ./.''./evil.sh"], True),
-        (["-lc", "cd $(dirname $PWD); . ./evil.sh"], True),
-        (["-e", "do q:.:.q:./evil.pl:"], True),
-        (["-c", "settings.json"], False),
-        (["-e", "${KEY}"], False),
-        (["My Folder/server.py"], False),
+        ("sh", ["-c", CODE], True),
+        ("sh", ["-cx", CODE], True),
+        ("sh", ["-c", "--", CODE], True),
+        ("sh", ["-lc", "cd $(dirname $PWD); . ./evil.sh"], True),
+        ("perl", ["-edo q:.:.q:./.:.q:./evil.pl:"], True),
+        ("perl", ["-e", "do q:.:.q:./evil.pl:"], True),
+        ("node", ["-p", "require(x)"], True),
+        ("node", ["-r", "./server.py", "-p", "require(x)"], True),
+        ("awk", ["BEGIN{system(x)}"], True),
+        ("env", ["-S", f"sh -c '{CODE}'"], True),
+        ("make", ["server.py", "--eval=$(shell x)"], True),
+        ("uv", ["run", "sh", "-c", CODE], True),
+        ("/bin/sh", ["-c", CODE], True),
+        ("unknown", [CODE], True),
+        ("sh", ["-c", "settings.json"], False),
+        ("sh", ["-e", "${KEY}"], False),
+        ("python3", ["server.py", "--title", "My files (all)"], False),
+        ("python3", ["${CLAUDE_PLUGIN_ROOT}/server.py", "--title", "My files"], False),
+        ("${PLUGIN_ROOT}/server.py", ["--title", "My files"], False),
+        ("uv", ["run", "server.py", "--title", "My files"], False),
+        ("npx", ["-y", "acme-server", "--header", "Authorization: Bearer ${KEY}"], False),
+        ("./server.py", ["--title", "My files"], False),
+        ("docker", ["run", "-i", "--rm", "-e", "KEY", "ghcr.io/acme/server:1.0"], False),
     ],
 )
-def test_an_argument_after_an_option_for_code_may_be_code(args, is_code):
-    assert runs_inline_code({"command": "sh", "args": args}) is is_code
+def test_an_argument_that_no_script_gets_may_be_code(tmp_path, command, args, is_code):
+    (tmp_path / "server.py").touch()
+    assert may_have_code({"command": command, "args": args}, str(tmp_path)) is is_code
 
 
 def test_a_folder_that_cannot_be_listed_may_hold_what_is_named(tmp_path, monkeypatch):

@@ -35,10 +35,10 @@ from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.trust.fetched_servers import (
+    may_have_code,
     may_hide_names,
     may_use_project,
     runs_from_above,
-    runs_inline_code,
 )
 
 if TYPE_CHECKING:
@@ -120,10 +120,10 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
             "a server of it names '..' or a file outside of its folder",
             "declare the server in the project's satchel.toml",
         )
-    if is_local and base != finding.path and any(map(runs_inline_code, tables)):
+    if base != finding.path and any(may_have_code(it, finding.path) for it in tables):
         problem = problem or CodeProblem(
-            "a server of it has code in its arguments, which may use other files",
-            "put the code into a file of the plugin",
+            "an argument of a server of it may be code, which may use other files",
+            "put it into a file of the plugin, or declare the server in the project's satchel.toml",
         )
     problem = problem or _used_above(tables, finding.path)
     # Last: these are the bytes that are imported.
@@ -137,7 +137,8 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
 
 
 def _leads_out(declared: str, root: str, project: str) -> bool:
-    declared = unquote(declared)
+    # `/a//b` and `/a/./b` are `/a/b`.
+    declared = re.sub(r"(?:/\.?(?=/))+", "", unquote(declared))
     # A path of the project that is not below the plugin.
     inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
     return bool(_PARENT_FOLDER.search(declared)) or outside in declared.replace(inside, "")

@@ -6,14 +6,15 @@ What is not understood counts as a use, so that the files of the project are com
 import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from satchel.files.file_reader import real_path
+from satchel.files.file_reader import is_inside, real_path
 from satchel.files.installed_programs import find_program
+from satchel.formats.mcp_json import PLUGIN_ROOT
 from satchel.trust.runner_commands import (
     FETCH_FLAGS,
     FETCH_OPTIONS,
@@ -39,12 +40,19 @@ _NAME = re.compile(
 )  # @acme/server@1.0, tool[extra]==2.*
 _URL = re.compile(r"(git\+)?https?://[\w.~:/?#@!+=%,-]+", re.ASCII)
 _OPTION = re.compile(r"^--?[\w-]+=")
-_INTERPRETER = re.compile(r"(python|pypy)[\w.]*(@.*)?")
-"""What `uvx` starts under these names runs files and modules of the current folder."""
+_SECOND_RUNNER = re.compile(
+    r"((python|pypy)[\w.]*|uvx?|poetry|pdm|hatch|pipenv|pipx|tox|nox|pytest|invoke|just|ipython|tsx"
+    r"|ts-node|deno|bunx?|pnpm|pnpx|yarn|npm|npx|node|nodemon|jest|vitest|gulp|grunt)([@=<>!~].*)?",
+    re.IGNORECASE,
+)
+"""What is fetched under these names runs files and modules of the current folder."""
+_INTERPRETER = re.compile(
+    r"((python|pypy)[\w.]*|node|bun|deno|uv|ruby|php|perl|(ba|z|da|k)?sh)(\.exe)?"
+)
+"""Programs that start a script, and give it the arguments behind it."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
-_CODE_OPTION = re.compile(r"-\w*[ceE]|-r|--(eval|command)|/[cCkK]|-(Command|EncodedCommand)")
-"""An option that shells and interpreters take code after."""
+_PLUGIN_FOLDER = re.compile(rf"\$\{{(CLAUDE_)?{PLUGIN_ROOT}\}}")
 _VARIABLE = re.compile(r"\$\{\w+\}")
 """A variable of the user's, which the project does not set."""
 _LONGEST_SHORT_OPTIONS = 64
@@ -73,21 +81,45 @@ def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
 
 def may_hide_names(table: Mapping[str, Any]) -> bool:
     """Return whether the command of a server may use files that it does not name, as by `*`."""
-    args, env = table.get("args"), table.get("env")
-    args = args if isinstance(args, list | tuple) else [args]
+    env = table.get("env")
     values = env.values() if isinstance(env, Mapping) else [env]
-    words = map(str, (table.get("command"), *args, *values))
-    return runs_inline_code(table) or any(map(_has_signs, words))
+    words = (str(table.get("command")), *map(str, values))
+    return any(map(_may_be_code, _arguments(table))) or any(map(_has_signs, words))
 
 
-def runs_inline_code(table: Mapping[str, Any]) -> bool:
-    """Return whether an argument is code of a shell or an interpreter: it may use any file."""
+def may_have_code(table: Mapping[str, Any], folder: str) -> bool:
+    """Return whether an argument may be code of a shell or an interpreter: it may use any file.
+
+    Not what a program that is fetched, or is a file in the server's folder, gets as arguments.
+    """
+    command, args = str(table.get("command")), _arguments(table)
+    is_own = bool(os.path.dirname(command)) and _is_file(command, folder)
+    if is_own or fetches_only(command, args, folder):
+        return False
+    return any(map(_may_be_code, args[: _script_at(command, args, folder)]))
+
+
+def _arguments(table: Mapping[str, Any]) -> list[str]:
     args = table.get("args") or []
-    words = [*map(str, args)] if isinstance(args, list | tuple) else []
-    return any(
-        _CODE_OPTION.fullmatch(option) and (_has_signs(code) or " " in code.strip())
-        for option, code in pairwise(words)
-    )
+    return [*map(str, args)] if isinstance(args, list | tuple) else [str(args)]
+
+
+def _script_at(command: str, args: Sequence[str], folder: str) -> int:
+    """Return where the script of an interpreter is, or the number of arguments."""
+    name = re.split(r"[/\\]", command)[-1]
+    parts = parse_runner(name, args)
+    at = parts.program_at if parts else 0
+    is_script = bool(_INTERPRETER.fullmatch(name)) and _is_file("".join(args[at : at + 1]), folder)
+    return at if is_script else len(args)
+
+
+def _is_file(word: str, folder: str) -> bool:
+    path = real_path(os.path.join(folder, _PLUGIN_FOLDER.sub(lambda _: folder, word)))
+    return is_inside(path, real_path(folder)) and os.path.isfile(path)
+
+
+def _may_be_code(word: str) -> bool:
+    return _has_signs(word) or len(word.split()) > 1
 
 
 def _has_signs(word: str) -> bool:
@@ -104,12 +136,18 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
     words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
     is_fetched = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
     names = () if is_fetched or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
-    if {"uv", "run"}.issubset(words) and {"tool", "--no-project"}.isdisjoint(words):
+    if {"uv", "run"}.issubset(words) and not _leaves_projects_out(command, args):
         names = (*names, *_UV_FILES)
     home = Path(real_path(os.path.expanduser("~")))
     above = takewhile(lambda it: not home.is_relative_to(it), Path(real_path(base)).parents)
     files = (str(folder / name) for folder in above for name in names)
     return next(filter(os.path.lexists, files), "")
+
+
+def _leaves_projects_out(command: str, args: Sequence[str]) -> bool:
+    """Return whether `uv` uses the environment of no project."""
+    parts = parse_runner("uv", args) if os.path.basename(command) == "uv" else None
+    return parts is not None and (args[0] == "tool" or parts.program == "--no-project")
 
 
 def _starts_at(base: str, cwd: object) -> bool:
@@ -125,7 +163,7 @@ def _is_fetched(command: str, args: Sequence[str]) -> bool:
     # With packages, the program may be one that is installed here, such as a shell.
     has_packages = any(option.name in {*PACKAGE_OPTIONS, "-p"} for option in parts.options)
     is_local = has_packages and find_program(parts.program) is not None
-    return _is_plain(parts.program) and not is_local and not _INTERPRETER.fullmatch(parts.program)
+    return _is_plain(parts.program) and not is_local and not _SECOND_RUNNER.fullmatch(parts.program)
 
 
 def _is_harmless(option: RunnerOption) -> bool:
