@@ -97,6 +97,8 @@ def test_a_pattern_allows_what_its_author_means(pattern, call):
         ("fetch(domain:x.org)", named("fetch", url="https://x.org", path="@evil.org")),
         ("fetch(domain:x.org)", named("fetch", url="https://x.org", path="evil.org")),
         ("fetch(domain:x.org)", named("fetch", url="localhost", path="https://x.org/")),
+        ("fetch(domain:x.org)", named("fetch", url="http:\n2852039166", path="https://x.org/")),
+        ("fetch(domain:x.org)", named("fetch", url="https:\tlocalhost", path="https://x.org/")),
         ("fetch(domain:x.org)", named("fetch", url=" 2130706433 ", path="https://x.org/")),
         ("fetch(domain:x.org)", named("fetch", url="https://evil.com\\@x.org/")),
         ("fetch(domain:x.org)", named("fetch", url="https://evil.com@x.org/")),

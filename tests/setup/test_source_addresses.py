@@ -96,11 +96,18 @@ def test_what_is_refused_says_why(text, message):
         read_address(text)
 
 
-def test_a_password_is_refused_and_not_repeated():
-    for text in ("git+https://me:hunter2@example.org/x", "https://me:hunter2@example.org/x.zip"):
-        with pytest.raises(SatchelError, match="has a password") as caught:
-            read_address(text)
-        assert "hunter2" not in str(caught.value)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git+https://me:hunter2@example.org/x",
+        "https://me:hunter2@example.org/x.zip",
+        "git+https://hunter2@example.org/x",
+    ],
+)
+def test_a_password_or_token_is_refused_and_not_repeated(text):
+    with pytest.raises(SatchelError, match="has a password or token") as caught:
+        read_address(text)
+    assert "hunter2" not in str(caught.value)
 
 
 @given(st.text(max_size=40), st.sampled_from(["git+https://h/", "git+ssh://", "github:a/", "git+"]))

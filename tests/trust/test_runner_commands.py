@@ -19,6 +19,7 @@ from satchel.trust.server_outline import server_outline
         ("uvx --python=3.12 --from tool serve", ["--python=3.12", "--from=tool"], "serve", []),
         ("uv --directory X run a.py b", ["--directory=X", "run"], "a.py", ["b"]),
         ("docker run -i -e A=b acme/x:1 c", ["run", "-i", "-e=A=b"], "acme/x:1", ["c"]),
+        ("uvx -i VALUE", [], "-i", ["VALUE"]),
         ("python -u -m acme X", ["-u", "-m"], "acme", ["X"]),
     ],
 )
@@ -62,7 +63,7 @@ def test_a_runner_inside_another_command(line, inner):
         ("npx --from ./X serve", False, "npx --from *** serve"),
         ("npx --loud acme", False, "npx --loud ***"),
         ("npx --loud=X acme", False, "npx --loud=*** acme"),
-        ("npx -i acme", False, "npx -i acme"),
+        ("npx -i acme", False, "npx -i ***"),
         ("uvx --from git+https://h.x/r run", True, "uvx --from git+https://h.x/r run"),
         ("uvx --directory X acme", False, "uvx --directory *** acme"),
         ("uvx python -m X", False, "uvx python -m ***"),

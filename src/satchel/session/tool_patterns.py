@@ -104,6 +104,8 @@ def _fits_path(folder: str, path: str, condition: str) -> bool:
 
 def _fits_domain(texts: Sequence[str], domain: str) -> bool:
     """Return whether all texts are addresses of a domain, or no addresses at all."""
+    # URL parsers leave tabs and line breaks out.
+    texts = [re.sub(r"[\t\r\n]", "", text) for text in texts]
     addresses = [text for text in texts if not _NO_ADDRESS.fullmatch(text)]
     matches = [_ADDRESS.fullmatch(text) for text in addresses]
     return bool(matches) and all(it and fnmatchcase(it[1].lower(), domain) for it in matches)

@@ -135,8 +135,10 @@ def _require_safe(url: str) -> None:
     if parts.scheme not in _SCHEMES:
         fix = f"use {', '.join(f'git+{scheme}://' for scheme in _SCHEMES)}"
         raise SatchelError(f"addresses with {parts.scheme!r} are not used", fix=fix)
-    if parts.password is not None:
-        raise SatchelError("the address has a password, which would be written down", fix="use ssh")
+    # In an https address, the user name may be a token.
+    if parts.password is not None or (user and parts.scheme == "https"):
+        problem = "the address has a password or token, which would be written down"
+        raise SatchelError(problem, fix="leave it out: git asks for it, or use ssh")
     host = host.removesuffix(f":{port}") if port is not None else host
     is_host = not host if parts.scheme == "file" else bool(_HOST.fullmatch(host))
     if not is_host or (user and not _USER.fullmatch(user)) or not parts.path.startswith("/"):

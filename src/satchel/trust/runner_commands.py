@@ -15,10 +15,14 @@ FETCH_FLAGS = frozenset(
     )
 )
 """Options without a value that only say how `npx` and `uvx` fetch, and the end of options."""
-_FLAGS = FETCH_FLAGS | frozenset(
-    ("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init", "-A", "--allow-all")
+_CONTAINER_FLAGS = frozenset(("-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init"))
+_OWN_FLAGS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("docker", "podman"), _CONTAINER_FLAGS),
+        "deno": frozenset(("-A", "--allow-all")),
+    }
 )
-"""Options of runners without a value."""
+"""Runners -> their further options without a value."""
 FETCH_OPTIONS = frozenset(
     ("--from", "--package", "-p", "--with", "-w", "--python", "--index-url", "--registry")
 )
@@ -75,11 +79,12 @@ def parse_runner(name: str, args: Sequence[str]) -> RunnerCommand | None:
     if (subcommands := _RUNNERS.get(name)) is None:
         return None
     options, at, needs_subcommand = list[RunnerOption](), 0, bool(subcommands)
+    flags = FETCH_FLAGS | _OWN_FLAGS.get(name, frozenset())
     while at < len(args):
         word = args[at]
         option, equals, value = word.partition("=")
         is_python_flag = name.startswith("python") and _PYTHON_FLAGS.fullmatch(word)
-        if word in subcommands or word in _FLAGS or is_python_flag:
+        if word in subcommands or word in flags or is_python_flag:
             options.append(RunnerOption(word, None, at))
             needs_subcommand = needs_subcommand and word not in subcommands
         elif word in _WITH_VALUE:
