@@ -42,14 +42,18 @@ def _bounded(pattern: str) -> str:
 
 
 @cache
-def _data(name: str = "lure_rules.yaml") -> Any:
+def _data() -> Any:
+    return _read("lure_rules.yaml")
+
+
+def _read(name: str) -> Any:
     return yaml.safe_load(resources.files("satchel.scan").joinpath(name).read_text("utf-8"))
 
 
 def _code() -> dict[str, list[str]]:
     """Return the patterns of each kind, with the words of other languages."""
     code = {kind: [*map(_bounded, patterns)] for kind, patterns in _data()["code"].items()}
-    for kind, by_language in _data("foreign_words.yaml").items():
+    for kind, by_language in _read("foreign_words.yaml").items():
         for language, words in by_language.items():
             start = "" if language in _NO_SPACES else r"(?<!\w)"
             end = _NEGATIVE_ENDING if language == "tr" else ""
