@@ -40,6 +40,8 @@ class FlowSign:
     """Kinds of a name in it."""
     absent: tuple[str, ...]
     """Kinds that the statement must not have."""
+    absent_anywhere: tuple[str, ...]
+    """Kinds that the text must not have."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -59,14 +61,16 @@ class FlowSign:
 def read_flow_sign(text: str) -> FlowSign:
     """Return the sign that a line of `lure_rules.yaml` describes after `flow:`.
 
-    The first kind is the act, `^kind` is one of a name, and `!kind` must be absent.
+    The first kind is the act, `^kind` is one of a name, and `!kind` must be absent, `!!kind` from
+    all of the text.
     """
     act, *others = text.split()
     return FlowSign(
         act=act,
         involved=tuple(kind for kind in others if kind[0] not in "^!"),
         name_kinds=tuple(kind[1:] for kind in others if kind[0] == "^"),
-        absent=tuple(kind[1:] for kind in others if kind[0] == "!"),
+        absent=tuple(kind[1:] for kind in others if kind[0] == "!" != kind[1]),
+        absent_anywhere=tuple(kind[2:] for kind in others if kind[:2] == "!!"),
     )
 
 

@@ -34,9 +34,10 @@ _START = 4
 """Length of the prefixes by which literals are indexed."""
 _WHOLE_TEXT = 50
 """How much longer a search without a literal takes."""
-_NOT_BEFORE, _NOT_AFTER = 25, 3
-"""Characters between "not" and a verb of another language, some of which negate after the verb."""
-_CLAUSE_END = re.compile(r"[.,;:!?\n\u3001\u3002\uff0c]")
+_NOT_BEFORE, _NOT_AFTER, _NEVER_AFTER = 25, 3, 40
+"""Characters between "not" and a verb of another language, some of which negate after the verb.
+In some, "never" stands behind whom the verb is about."""
+_CLAUSE_END = re.compile(r"[.,;:!?\n\u3001\u3002\uff0c]|\b(?:und|en|och|og)\b")
 _REACH = 80
 """A pattern is tried up to this many characters after its literal, and to the end of that line."""
 
@@ -160,12 +161,12 @@ class KindSpans(dict[str, list[Span]]):
 
     def _is_negated(self, span: Span) -> bool:
         """Return whether a word of another language for "not" is in the same clause, beside it."""
-        for start, end in self["foreign_not"]:
-            if 0 <= span[0] - end <= _NOT_BEFORE or 0 <= start - span[1] <= _NOT_AFTER:
-                between = self._text[end : span[0]] or self._text[span[1] : start]
-                if not _CLAUSE_END.search(between):
-                    return True
-        return False
+        first, last = span
+        ends = [end for _, end in self["foreign_not"] if 0 <= first - end <= _NOT_BEFORE]
+        starts = [at for at, _ in self["foreign_not"] if 0 <= at - last <= _NOT_AFTER]
+        starts += [at for at, _ in self["foreign_never"] if first < at <= last + _NEVER_AFTER]
+        between = [(end, first) for end in ends] + [(first, start) for start in starts]
+        return any(not _CLAUSE_END.search(self._text, *part) for part in between)
 
     def _lines_around(self, literal: str) -> list[Span]:
         """Return the lines around a literal; all of the text for an empty one."""

@@ -29,7 +29,12 @@ _NEAR = 400
 """Characters between the first part of a sign with `near:` and the others."""
 _NEGATED = 30
 """Characters between a prohibition and what it prohibits."""
-_SENTENCE_END = re.compile(r"[.!?][\"')\]*]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*#>|+]|\d+[.)])\s)|\n")
+_ADVERSARIES = ("adversary", "foreign_adversary")
+_BEFORE_SUBJECT = re.compile(r"[\W\d]*(?:an?\s+|the\s+)?", re.IGNORECASE)
+"""What may stand before the subject of a sentence, such as the mark of a list."""
+_SENTENCE_END = re.compile(
+    r"[.!?][\"')\]*]*(?=\s(?!\|))|\n\s*\n|\n(?=\s*(?:[-*#>|+]|\d+[.)])\s)|\n"
+)
 _WRAPPED = re.compile(r"(?<=[^\n]{45}[\w,;'\"`*])\n(?=\s*[a-z`\"'(*])")
 """The end of a long line whose sentence continues on the next one, with a small letter."""
 
@@ -129,10 +134,10 @@ class LureFinder:
         for kinds, by_cost, rule, sign in self._signs:
             if not (kinds <= possible and all(spans[kind] for kind in by_cost)):
                 continue
+            if any(spans[kind] for kind in sign.absent_anywhere):
+                continue
             if isinstance(sign, FlowSign):
                 flow_signs.append((rule, sign))
-            elif any(spans[kind] for kind in sign.absent_anywhere):
-                continue
             elif sign.is_anywhere:
                 parts = [_chained(chain, spans) for chain in sign.chains]
                 if all(parts):
@@ -140,7 +145,9 @@ class LureFinder:
             else:
                 yield from ((rule, *span) for span in _meetings(sign, spans, ends))
         if flow_signs:
-            yield from self._data_flow.find(text, spans, flow_signs)
+            for rule, start, end in self._data_flow.find(text, spans, flow_signs):
+                if not _is_about_adversary(text, spans, start):
+                    yield rule, start, end
 
 
 def _meetings(sign: LureRule, spans: KindSpans, ends: list[int]) -> Iterator[Span]:
@@ -163,12 +170,21 @@ def _meetings(sign: LureRule, spans: KindSpans, ends: list[int]) -> Iterator[Spa
         if not is_complete or (last > end and not sign.may_leave_sentence):
             continue
         # A sentence about an adversary describes an attack; it is not one.
-        if any(_begins_within(spans[kind], begin, end) for kind in (*sign.absent, "adversary")):
+        if any(_begins_within(spans[kind], begin, end) for kind in (*sign.absent, *_ADVERSARIES)):
             continue
         if "not" not in sign.kinds and _is_prohibited(spans["not"], first):
             continue
         latest = sentence
         yield first, last
+
+
+def _is_about_adversary(text: str, spans: KindSpans, start: int) -> bool:
+    """Return whether a statement begins with an adversary: it says what that one does."""
+    subject = _BEFORE_SUBJECT.match(text, start)
+    return any(
+        subject is not None and _begins_within(spans[kind], subject.end(), subject.end() + 1)
+        for kind in _ADVERSARIES
+    )
 
 
 def _begins_within(spans: list[Span], begin: int, end: int) -> bool:
