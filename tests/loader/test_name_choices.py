@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -221,9 +222,14 @@ def hang(folder):
 
 
 def hurried(tmp_path):
-    return Satchel(
-        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0.5, mcp_servers=False)
+    """Open the plugins while one hangs; the others may need a while on a busy machine."""
+    app = Satchel(
+        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0, mcp_servers=False)
     )
+    latest = time.monotonic() + 60
+    while len(app._reconciler.cache.imported.pending) > 1 and time.monotonic() < latest:
+        app._reconciler.refresh_in_background()
+    return app
 
 
 def test_an_owner_that_is_still_imported_keeps_its_name(add, load, tmp_path):
@@ -283,8 +289,6 @@ def test_no_owner_is_recorded_during_an_import(add, load, tmp_path):
 
 
 def test_a_waiting_name_is_free_when_the_slow_plugin_is_removed(add, tmp_path):
-    import shutil
-
     folder = add("maps")
     go = hang(folder)
     add("z-maps")
