@@ -3,15 +3,17 @@
 import json
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 
 from satchel import Limits, Satchel, Settings
-from satchel.configuration.selection import selection_path
+from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.configuration.selection import Selection, selection_path
 from satchel.files.file_reader import UnreadableFileError
-from satchel.loader.name_choices import with_owned_names
+from satchel.loader.name_choices import held_newcomers, with_owned_names
+from satchel.sources.search_roots import Precedence
 
 TOOL = '''
 from satchel import tool
@@ -298,6 +300,30 @@ def test_a_waiting_name_is_free_when_the_slow_plugin_is_removed(add, tmp_path):
         app.refresh()
         assert says(app) == "z-maps"
         go.touch()
+
+
+@pytest.mark.parametrize(
+    ("is_untrusted", "state", "keeps"),
+    [
+        (False, Status.OK, True),
+        (False, Status.REVOKED, True),
+        (True, Status.DEGRADED, True),
+        (True, Status.HELD, False),
+        (True, Status.REVOKED, False),
+    ],
+)
+def test_a_plugin_of_which_only_the_data_is_trusted_keeps_no_name(is_untrusted, state, keeps):
+    new, first = (
+        PluginContribution(
+            name="maps", source="plugins", scope=Precedence.USER, path=f"/{number}",
+            unit=f"/{number}", rank=(number,), digest="",
+        )
+        for number in range(2)
+    )  # fmt: skip
+    owner = replace(first, is_untrusted=is_untrusted, state=state)
+    config = SimpleNamespace(owners=SimpleNamespace(of=lambda *_: ("/1",)))
+    held = held_newcomers([new, owner], config, Selection())
+    assert [*held] == ([id(new)] if keeps else [])
 
 
 @dataclass(frozen=True)

@@ -392,6 +392,20 @@ def test_a_package_is_imported_again_only_when_its_import_has_ended(pass_inputs,
     assert (only(fourth).state, len(packages.imported)) == (Status.OK, 2)
 
 
+def test_a_refresh_imports_a_package_after_the_running_import_of_its_last_version(
+    pass_inputs, packages
+):
+    packages.gate.clear()
+    inputs = pass_inputs(in_background=True, entry_points=ACME)
+    first = import_plugins(inputs, installed(package()))
+    packages.gate.set()
+    new = installed(package(digest="2"))
+    second = import_plugins(pass_inputs(after(first), entry_points=ACME), new)
+    assert only(second).state is Status.OK
+    assert only(second).digest != only(first).digest
+    assert len(packages.imported) == 2
+
+
 def test_a_package_that_is_broken_and_young_settles(pass_inputs, packages, write, scan):
     write("near", "acme", "def (")
     ((part,),) = [item.scan.findings.values() for item in scan("near")]
