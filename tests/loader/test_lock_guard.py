@@ -14,6 +14,7 @@ import pytest
 
 from satchel import DefinitionError, Limits, Project, Satchel, SatchelError, Settings, ToolCall
 from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
+from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock
 from satchel.loader.lock_entries import lock_places, server_entry, tool_entry
 from satchel.loader.lock_guard import LockGuard, load_guard
@@ -124,6 +125,27 @@ def test_a_command_is_locked_too(opened, here, write_files):
     assert "Push." in opened(locked=path).session().load_skill("push").text
     append(here / "plugins/git/commands/push.md")
     assert "push" not in opened(locked=path, frozen=True).catalog.skills
+
+
+def test_a_broken_skill_and_one_that_is_given_in_code_are_not_compared(file):
+    guard = load_guard(file, is_frozen=True)
+    skill = Skill(name="given", description="Does a thing.", body="Do it.")
+    given = find_skill(skill, "box", Precedence.EXPLICIT, Limits())
+    broken = replace(given, manifest=None, remote=None)
+    assert guard.skill(given) is given
+    assert guard.skill(broken) is broken
+
+
+def test_what_cannot_be_read_has_no_digest_and_is_not_used(opened, here, monkeypatch):
+    def fail(_finding: object) -> str:
+        raise UnreadableFileError("permission denied")
+
+    monkeypatch.setattr("satchel.loader.lock_entries.digest_of_finding", fail)
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    app = opened(locked=path, frozen=True)
+    assert not app.catalog.skills
+    assert "echo" not in app.catalog.tools
 
 
 def test_frozen_without_a_file_and_a_missing_file_are_errors(opened, here):
