@@ -285,6 +285,17 @@ def test_a_slow_import_continues_aside_and_is_taken_over_once(pass_inputs, impor
     assert len(importer.imported) == 1
 
 
+def test_the_others_are_imported_beside_a_slow_plugin(
+    pass_inputs, importer, write, scan, monkeypatch
+):
+    write("near", "first"), write("near", "second")
+    both = threading.Barrier(2)
+    monkeypatch.setattr(importer.gate, "wait", lambda seconds: both.wait(seconds) in {0, 1})
+    monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.0)
+    result = import_plugins(pass_inputs(), scan("near"))
+    assert [item.state for item in result.contributions.values()] == [Status.OK] * 2
+
+
 def test_an_edit_during_a_slow_import_begins_another(pass_inputs, importer, write, scan):
     write("near")
     importer.gate.clear()
