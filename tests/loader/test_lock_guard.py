@@ -130,9 +130,9 @@ def test_a_command_is_locked_too(opened, here, write_files):
 def test_a_broken_skill_and_one_that_is_given_in_code_are_not_compared(file):
     guard = load_guard(file, is_frozen=True)
     skill = Skill(name="given", description="Does a thing.", body="Do it.")
-    given = find_skill(skill, "box", Precedence.EXPLICIT, Limits())
-    broken = replace(given, manifest=None, remote=None)
-    assert guard.skill(given) is given
+    finding = find_skill(skill, "box", Precedence.EXPLICIT, Limits())
+    broken = replace(finding, manifest=None, remote=None)
+    assert guard.skill(finding) is finding
     assert guard.skill(broken) is broken
 
 

@@ -285,6 +285,16 @@ def test_a_slow_import_continues_aside_and_is_taken_over_once(pass_inputs, impor
     assert len(importer.imported) == 1
 
 
+def test_a_pass_in_the_background_does_not_wait_for_a_slow_plugin_with_a_rival(
+    pass_inputs, importer, write, scan
+):
+    write("near"), write("far")
+    importer.gate.clear()
+    result = import_plugins(pass_inputs(in_background=True), scan("near", "far"))
+    assert states(result) == {"near": Status.SETTLING, "far": Status.OK}
+    assert importer.names == ["near/demo"]
+
+
 def test_the_others_are_imported_beside_a_slow_plugin(
     pass_inputs, importer, write, scan, monkeypatch
 ):
