@@ -189,6 +189,20 @@ def test_the_same_content_is_imported_once(pass_inputs, importer, write, scan):
     assert len(importer.imported) == 1
 
 
+def test_a_plugin_that_did_not_change_is_kept_unless_its_rank_changed(
+    pass_inputs, write, scan, tmp_path
+):
+    write("near")
+    (folder,) = scan("near")
+    (finding,) = folder.scan.findings.values()
+    inputs = replace(pass_inputs(), roots=(folder.root,))
+    candidate = folder._candidate(inputs, finding, None)
+    assert folder._candidate(inputs, finding, candidate) is candidate
+    another = search_root(tmp_path / "far", RootKind.PLUGINS)
+    later = replace(inputs, roots=(another, folder.root))
+    assert folder._candidate(later, finding, candidate).contribution.rank[0] == 1
+
+
 def test_other_content_is_imported_again(pass_inputs, importer, write, scan):
     write("near")
     result = scan("near")
