@@ -46,7 +46,7 @@ TARGETS = {
             *("tests/reload/test_enabled_units.py", "tests/cli/test_lock.py"),
             *("tests/reload/test_open_plugins.py", "tests/reload/test_lost_skills.py"),
             *("tests/importing/test_packages.py", "tests/sources/test_empty_roots.py"),
-            "tests/providers",
+            *("tests/providers", "tests/tools/test_tool_bounds.py"),
         ],
     ),
     "trust gate": (

@@ -48,6 +48,19 @@ def test_a_variable_that_is_not_filled_is_reported_with_its_plugin(write, tmp_pa
     assert reported(app) == [("prompt-variable-unknown", str(tmp_path / "demo"))]
 
 
+def test_a_variable_in_a_section_that_is_not_filled_is_reported(tmp_path, write_plugin):
+    source = """
+        from satchel import hookimpl
+
+        @hookimpl
+        def satchel_prompt_sections():
+            return ["Plain.", "Say {{NOBODY}}."]
+    """
+    write_plugin(tmp_path, "demo", tools=source)
+    app = Satchel(plugins=[tmp_path])
+    assert reported(app) == [("prompt-variable-unknown", str(tmp_path / "demo"))]
+
+
 def test_notes_of_the_host_are_looked_at_too():
     app = Satchel()
     app.create_group("maps", notes="{{WAY}}")

@@ -1,5 +1,6 @@
 """With a lock file, only the bytes that were locked are served."""
 
+import json
 import os
 import py_compile
 import shutil
@@ -12,8 +13,16 @@ from types import SimpleNamespace
 import pytest
 
 from satchel import DefinitionError, Limits, Project, Satchel, SatchelError, Settings, ToolCall
-from satchel.catalog.catalog_entries import Status
-from satchel.loader.lock_guard import load_guard
+from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
+from satchel.files.file_reader import UnreadableFileError
+from satchel.formats.lock_file import Lock
+from satchel.loader.lock_entries import lock_places, server_entry, tool_entry
+from satchel.loader.lock_guard import LockGuard, load_guard
+from satchel.loader.pass_provider import Candidate
+from satchel.mcp_servers.pin_store import ServerOrigin
+from satchel.mcp_servers.server_addresses import StdioServer
+from satchel.mcp_servers.server_options import ServerConfig
+from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.providers.skill import Skill, find_skill
 from satchel.sources.search_roots import Precedence
 from satchel.sources.skill_files import SkillAccess
@@ -76,6 +85,67 @@ def test_a_skill_of_a_server_cannot_be_locked_and_is_not_used(file):
     judged = guard.skill(replace(finding, remote=fetched))
     assert judged.manifest is None
     assert [item.code for item in judged.diagnostics] == ["lock-new"]
+
+
+def test_the_tools_of_a_server_are_compared_with_its_own_entry(tmp_path):
+    places = lock_places(tmp_path / "satchel.lock")
+    servers = [
+        ServerConfig(
+            name=name, server=StdioServer(command=name), path="/mcp.json",
+            origin=ServerOrigin("file", name, json.dumps([name, [], None, None])),
+        )
+        for name in ("first", "second")
+    ]  # fmt: skip
+    definitions = [ToolDefinition(name=name) for name in ("locked", "new")]
+    entries = [server_entry(server, places) for server in servers]
+    lock = Lock([*entries, tool_entry(entries[1], definitions[0])])
+    guard = LockGuard(lock, "satchel.lock", places, is_frozen=False)
+    tools = tuple(
+        ToolContribution(
+            name=item.name, description="D.", path="", version="1",
+            tool=SimpleNamespace(definition=item),
+        )
+        for item in definitions
+    )  # fmt: skip
+    contribution = PluginContribution(
+        name="mcp:second", source="mcp:second", scope=Precedence.EXPLICIT, path="", unit="",
+        rank=(), digest="", tools=tools,
+    )  # fmt: skip
+    candidate = Candidate(contribution=contribution, origin=servers[1].origin)
+    judged = guard.plugin(candidate, servers, {})
+    assert [tool.name for tool in judged.tools] == ["locked"]
+    assert [tool.name for tool in judged.unusable] == ["new"]
+
+
+def test_a_command_is_locked_too(opened, here, write_files):
+    manifest = {".claude-plugin/plugin.json": '{"name": "git"}'}
+    write_files(here / "plugins/git", manifest | {"commands/push.md": "Push."})
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    assert "Push." in opened(locked=path).session().load_skill("push").text
+    append(here / "plugins/git/commands/push.md")
+    assert "push" not in opened(locked=path, frozen=True).catalog.skills
+
+
+def test_a_broken_skill_and_one_that_is_given_in_code_are_not_compared(file):
+    guard = load_guard(file, is_frozen=True)
+    skill = Skill(name="given", description="Does a thing.", body="Do it.")
+    finding = find_skill(skill, "box", Precedence.EXPLICIT, Limits())
+    broken = replace(finding, manifest=None, remote=None)
+    assert guard.skill(finding) is finding
+    assert guard.skill(broken) is broken
+
+
+def test_what_cannot_be_read_has_no_digest_and_is_not_used(opened, here, monkeypatch):
+    def fail(_finding: object) -> str:
+        raise UnreadableFileError("permission denied")
+
+    monkeypatch.setattr("satchel.loader.lock_entries.digest_of_finding", fail)
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    app = opened(locked=path, frozen=True)
+    assert not app.catalog.skills
+    assert "echo" not in app.catalog.tools
 
 
 def test_frozen_without_a_file_and_a_missing_file_are_errors(opened, here):

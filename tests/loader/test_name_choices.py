@@ -2,15 +2,18 @@
 
 import json
 import shutil
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 
 from satchel import Limits, Satchel, Settings
-from satchel.configuration.selection import selection_path
+from satchel.catalog.catalog_entries import PluginContribution, Status
+from satchel.configuration.selection import Selection, selection_path
 from satchel.files.file_reader import UnreadableFileError
-from satchel.loader.name_choices import with_owned_names
+from satchel.loader.name_choices import held_newcomers, with_owned_names
+from satchel.sources.search_roots import Precedence
 
 TOOL = '''
 from satchel import tool
@@ -221,9 +224,14 @@ def hang(folder):
 
 
 def hurried(tmp_path):
-    return Satchel(
-        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0.5, mcp_servers=False)
+    """Open the plugins while one hangs; the others may need a while on a busy machine."""
+    app = Satchel(
+        plugins=[tmp_path / "plugins"], settings=Settings(plugin_wait=0, mcp_servers=False)
     )
+    latest = time.monotonic() + 60
+    while len(app._reconciler.cache.imported.pending) > 1 and time.monotonic() < latest:
+        app._reconciler.refresh_in_background()
+    return app
 
 
 def test_an_owner_that_is_still_imported_keeps_its_name(add, load, tmp_path):
@@ -283,8 +291,6 @@ def test_no_owner_is_recorded_during_an_import(add, load, tmp_path):
 
 
 def test_a_waiting_name_is_free_when_the_slow_plugin_is_removed(add, tmp_path):
-    import shutil
-
     folder = add("maps")
     go = hang(folder)
     add("z-maps")
@@ -294,6 +300,30 @@ def test_a_waiting_name_is_free_when_the_slow_plugin_is_removed(add, tmp_path):
         app.refresh()
         assert says(app) == "z-maps"
         go.touch()
+
+
+@pytest.mark.parametrize(
+    ("is_untrusted", "state", "keeps"),
+    [
+        (False, Status.OK, True),
+        (False, Status.REVOKED, True),
+        (True, Status.DEGRADED, True),
+        (True, Status.HELD, False),
+        (True, Status.REVOKED, False),
+    ],
+)
+def test_a_plugin_of_which_only_the_data_is_trusted_keeps_no_name(is_untrusted, state, keeps):
+    new, first = (
+        PluginContribution(
+            name="maps", source="plugins", scope=Precedence.USER, path=f"/{number}",
+            unit=f"/{number}", rank=(number,), digest="",
+        )
+        for number in range(2)
+    )  # fmt: skip
+    owner = replace(first, is_untrusted=is_untrusted, state=state)
+    config = SimpleNamespace(owners=SimpleNamespace(of=lambda *_: ("/1",)))
+    held = held_newcomers([new, owner], config, Selection())
+    assert [*held] == ([id(new)] if keeps else [])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from satchel.loader.builtin_providers import _InstalledPackages, _PluginFolder
 from satchel.loader.loader_config import unit_of
 from satchel.loader.pass_provider import ProviderAnswer
 from satchel.loader.scan_cache import Imported, ScanCache
+from satchel.loader.trust_gate import TrustGate
 from satchel.settings import Limits
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_scan import scan_plugins
@@ -162,6 +163,23 @@ def test_a_disabled_plugin_is_not_imported_and_takes_no_name(
     assert importer.names == ["far/demo"]
 
 
+def test_an_untrusted_plugin_yields_to_a_trusted_one_of_its_name(
+    pass_inputs, importer, write, scan, monkeypatch
+):
+    write("near"), write("far")
+
+    def guarded(_gate, _part, _unit, contribution, _last_good):
+        is_untrusted = "/near/" in contribution.path
+        state = Status.DEGRADED if is_untrusted else Status.OK
+        return replace(contribution, is_untrusted=is_untrusted, state=state)
+
+    monkeypatch.setattr(TrustGate, "guarded", guarded)
+    both = import_plugins(pass_inputs(), scan("near", "far"))
+    assert states(both) == {"near": Status.REVOKED, "far": Status.OK}
+    assert states(import_plugins(pass_inputs(), scan("near"))) == {"near": Status.DEGRADED}
+    assert importer.names == ["far/demo"]
+
+
 def test_the_same_content_is_imported_once(pass_inputs, importer, write, scan):
     write("near")
     result = scan("near")
@@ -169,6 +187,20 @@ def test_the_same_content_is_imported_once(pass_inputs, importer, write, scan):
     second = import_plugins(pass_inputs(after(first)), result)
     assert only(second) is only(first)
     assert len(importer.imported) == 1
+
+
+def test_a_plugin_that_did_not_change_is_kept_unless_its_rank_changed(
+    pass_inputs, write, scan, tmp_path
+):
+    write("near")
+    (folder,) = scan("near")
+    (finding,) = folder.scan.findings.values()
+    inputs = replace(pass_inputs(), roots=(folder.root,))
+    candidate = folder._candidate(inputs, finding, None)
+    assert folder._candidate(inputs, finding, candidate) is candidate
+    another = search_root(tmp_path / "far", RootKind.PLUGINS)
+    later = replace(inputs, roots=(another, folder.root))
+    assert folder._candidate(later, finding, candidate).contribution.rank[0] == 1
 
 
 def test_other_content_is_imported_again(pass_inputs, importer, write, scan):
@@ -267,6 +299,27 @@ def test_a_slow_import_continues_aside_and_is_taken_over_once(pass_inputs, impor
     assert len(importer.imported) == 1
 
 
+def test_a_pass_in_the_background_does_not_wait_for_a_slow_plugin_with_a_rival(
+    pass_inputs, importer, write, scan
+):
+    write("near"), write("far")
+    importer.gate.clear()
+    result = import_plugins(pass_inputs(in_background=True), scan("near", "far"))
+    assert states(result) == {"near": Status.SETTLING, "far": Status.OK}
+    assert importer.names == ["near/demo"]
+
+
+def test_the_others_are_imported_beside_a_slow_plugin(
+    pass_inputs, importer, write, scan, monkeypatch
+):
+    write("near", "first"), write("near", "second")
+    both = threading.Barrier(2)
+    monkeypatch.setattr(importer.gate, "wait", lambda seconds: both.wait(seconds) in {0, 1})
+    monkeypatch.setattr(plugin_loader, "_PATIENCE", 0.0)
+    result = import_plugins(pass_inputs(), scan("near"))
+    assert [item.state for item in result.contributions.values()] == [Status.OK] * 2
+
+
 def test_an_edit_during_a_slow_import_begins_another(pass_inputs, importer, write, scan):
     write("near")
     importer.gate.clear()
@@ -346,6 +399,9 @@ def test_only_packages_that_were_asked_for_are_imported(pass_inputs, packages, a
 def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(pass_inputs, packages):
     alone = import_plugins(pass_inputs(), installed(package()))
     assert only(alone).diagnostics[0].fix == "satchel enable acme"
+    skills = replace(package(), installed=replace(package().installed, value=""))
+    (problem,) = only(import_plugins(pass_inputs(), installed(skills))).diagnostics
+    assert "ships skills, which are available, not enabled" in problem.message
     two = installed(package(), package(owner="other"), package("else", "else"))
     contributions = import_plugins(pass_inputs(), two).contributions.values()
     fixes = {item.diagnostics[0].fix for item in contributions if item.name != "host"}
@@ -390,6 +446,20 @@ def test_a_package_is_imported_again_only_when_its_import_has_ended(pass_inputs,
     assert (only(third).state, third.pending) == (Status.SETTLING, {})
     fourth = import_plugins(pass_inputs(after(third), entry_points=ACME), new)
     assert (only(fourth).state, len(packages.imported)) == (Status.OK, 2)
+
+
+@pytest.mark.parametrize(("digest", "imports"), [("1", 1), ("2", 2)])
+def test_a_refresh_waits_for_the_running_import_of_a_package_and_imports_other_content(
+    pass_inputs, packages, digest, imports
+):
+    packages.gate.clear()
+    inputs = pass_inputs(in_background=True, entry_points=ACME)
+    first = import_plugins(inputs, installed(package()))
+    packages.gate.set()
+    there = installed(package(digest=digest))
+    second = import_plugins(pass_inputs(after(first), entry_points=ACME), there)
+    assert (only(first).state, only(second).state) == (Status.SETTLING, Status.OK)
+    assert len(packages.imported) == imports
 
 
 def test_a_package_that_is_broken_and_young_settles(pass_inputs, packages, write, scan):

@@ -10,7 +10,7 @@ import pytest
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_builder import build
-from satchel.catalog.catalog_entries import HOST, Status
+from satchel.catalog.catalog_entries import HOST, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 from satchel.importing.distributions import DistributionFinding
@@ -18,6 +18,7 @@ from satchel.importing.module_paths import LocatedModule
 from satchel.loader import builtin_providers, reconcile_pass
 from satchel.loader.builtin_providers import _McpServers
 from satchel.loader.loader_config import ReconcileOptions
+from satchel.loader.pass_provider import problems_of
 from satchel.loader.reconcile_pass import reconcile
 from satchel.loader.scan_cache import Bound, ScanCache
 from satchel.providers.provided import nothing_provided, take
@@ -138,6 +139,18 @@ def test_a_skill_that_is_written_again_is_not_replaced_by_a_new_copy_elsewhere(
     assert catalog.skills["pdf"].description == "a"
 
 
+def built_skills(monkeypatch):
+    """Return a list that receives the names of the skills that each catalog is built of."""
+    built = []
+
+    def noted(skills, *parts, **options):
+        built.append([ranked.finding.name for ranked in skills])
+        return build(skills, *parts, **options)
+
+    monkeypatch.setattr(reconcile_pass, "build", noted)
+    return built
+
+
 def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
     pass_inputs, write_skill, tmp_path, monkeypatch
 ):
@@ -149,18 +162,47 @@ def test_beside_skills_of_providers_an_edit_builds_only_its_own_entry(
     now, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
     assert [*catalog.skills] == ["mine", "pdf"]
     file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
-    built = []
-
-    def noted(skills, *parts, **options):
-        built.append([ranked.finding.name for ranked in skills])
-        return build(skills, *parts, **options)
-
-    monkeypatch.setattr(reconcile_pass, "build", noted)
+    built = built_skills(monkeypatch)
     options = ReconcileOptions(dirty=frozenset({str(file)}))
     now, catalog = reconcile(config, now, catalog, options)
     assert built == [["pdf"]]
     assert catalog.skills["pdf"].description == "Other."
     assert now.watch_targets().roots == (str(tmp_path / "skills"),)
+
+
+@pytest.mark.parametrize("groups", [(), ("office",)])
+def test_with_choices_an_edit_builds_only_its_own_entry_unless_there_are_groups(
+    pass_inputs, write_skill, tmp_path, monkeypatch, groups
+):
+    for name in ("pdf", "xlsx"):
+        write_skill(tmp_path / "skills", name)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "satchel.toml").write_text('disable = ["else"]\n')
+    roots = (replace(search_root(tmp_path / "skills", RootKind.SKILLS), groups=groups),)
+    config = pass_inputs(run_code=False, roots=roots).config
+    seen = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
+    file = write_skill(tmp_path / "skills", "pdf", description="Other.") / "SKILL.md"
+    built = built_skills(monkeypatch)
+    reconcile(config, *seen, ReconcileOptions(dirty=frozenset({str(file)})))
+    assert built == [["pdf", "xlsx"] if groups else ["pdf"]]
+
+
+def test_a_plugin_with_new_functions_is_no_longer_the_same():
+    tools = [
+        ToolContribution(name="say", description="D.", path="/p", version="1", tool=object())
+        for _ in range(2)
+    ]
+    old, new = (
+        PluginContribution(
+            name="demo", source="plugins", scope=Precedence.USER, path="/p", unit="/p", rank=(),
+            digest="1", tools=(tool,),
+        )
+        for tool in tools
+    )  # fmt: skip
+    assert old == new
+    assert reconcile_pass._is_same(old, old)
+    assert reconcile_pass._is_same(replace(old), old)
+    assert not reconcile_pass._is_same(new, old)
 
 
 def test_two_providers_of_one_name_both_keep_their_skills(pass_inputs):
@@ -368,6 +410,19 @@ def test_only_served_servers_bring_skills_and_no_name_of_another_skill_is_free(
     list(_McpServers().skills(inputs, now))
     ((servers, taken),) = asked
     assert (servers, taken) == ([up], {"pdf", "torn", "whole"})
+
+
+def test_a_server_without_skills_is_no_empty_folder(pass_inputs, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mcp:").mkdir()
+    monkeypatch.setattr(
+        "satchel.mcp_servers.server_skills.collect_server_skills", lambda *_: ((), ())
+    )
+    inputs = pass_inputs()
+    servers = (SimpleNamespace(source="mcp:up"),)
+    inputs = replace(inputs, config=replace(inputs.config, servers=servers))
+    (scan,) = _McpServers().skills(inputs, ScanCache())
+    assert [*problems_of(scan)] == []
 
 
 def test_an_edit_of_skills_is_a_short_pass_only_without_a_lock(pass_inputs):

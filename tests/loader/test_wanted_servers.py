@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,3 +58,18 @@ command = 7
     ]
     assert problems[0].message.startswith("server 'odd' is left out: ")
     assert problems[0].fix
+
+
+def test_an_invalid_server_of_a_plugin_is_left_out_and_the_others_are_connected(pass_inputs):
+    declared = [McpServerManifest(name=name, table={"command": name}) for name in ("on", "")]
+    contribution = SimpleNamespace(servers=declared, groups=())
+    served, broken = (
+        SimpleNamespace(
+            name="p", path=path, unit=path, scope=Precedence.USER, is_served=is_served,
+            contribution=contribution,
+        )
+        for path, is_served in (("/p", True), ("/q", False))
+    )  # fmt: skip
+    servers, problems = declared_servers(Selection(), [served, broken], pass_inputs().gate)
+    assert [server.server.command for server in servers] == ["on"]
+    assert [(item.code, item.where.path) for item in problems] == [("mcp-server-invalid", "/p")]

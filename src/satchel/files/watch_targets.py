@@ -15,7 +15,7 @@ class WatchTargets:
     installed: tuple[StampedPath, ...] = ()
     """Folders of installed packages, with their stamps when they were read."""
     files: tuple[StampedPath, ...] = ()
-    """Single files, with their stamps when they were read; a change is an event with the path."""
+    """Single paths, with their stamps when they were read; a change is an event with the path."""
     awaited: tuple[str, ...] = ()
     """Files that appear when a running installation ends."""
     settling: frozenset[str] = frozenset()

@@ -73,11 +73,10 @@ class _GivenCode(PassProvider):
     is_optional: bool = True
 
     def plugins(self, inputs: PassInputs, now: ScanCache) -> ProviderAnswer:
-        folders = {path for path, _ in self.watched if may_be_folder(path)}
-        files = tuple(item for item in self.watched if item[0] not in folders)
+        folders = tuple(path for path, _ in self.watched if may_be_folder(path))
         return ProviderAnswer(
             candidates=(Candidate(contribution=self.plugin, is_optional=self.is_optional),),
-            watch=WatchTargets(roots=tuple(folders), files=files),
+            watch=WatchTargets(roots=folders, files=self.watched),
         )
 
     def skills(self, inputs: PassInputs, now: ScanCache) -> Iterable[SkillScan]:

@@ -47,7 +47,7 @@ class LockPlaces:
         """Return a path relative to the lock file or the home folder; else its last two parts."""
         for folder, prefix in ((self.base, ""), (self.home, "~/")):
             below = os.path.relpath(path, folder)
-            if not below.startswith(os.pardir) and not os.path.isabs(below):
+            if not below.startswith(os.pardir):
                 return prefix + below.replace(os.sep, "/")
         return "/".join(path.replace(os.sep, "/").split("/")[-2:])
 

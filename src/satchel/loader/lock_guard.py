@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from satchel.catalog.catalog_entries import Status
 from satchel.diagnostics import Where, make_diagnostic
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.formats.lock_file import LockEntry
     from satchel.loader.pass_provider import Candidate
+    from satchel.mcp_servers.remote_tool import RemoteTool
     from satchel.mcp_servers.server_options import ServerConfig
-    from satchel.mcp_servers.tool_definitions import ToolDefinition
     from satchel.sources.skill_findings import SkillFinding
 
 _MOST_SHOWN = 10
@@ -172,9 +172,7 @@ class LockGuard:
         return self._servers[key]
 
     def _judge_tool(self, server: LockEntry, tool: ToolContribution) -> ToolContribution:
-        definition: ToolDefinition | None = getattr(tool.tool, "definition", None)
-        if definition is None:
-            return tool
+        definition = cast("RemoteTool", tool.tool).definition
         reason = self._drift([tool_entry(server, definition)], tool.path)
         if reason is None:
             return tool

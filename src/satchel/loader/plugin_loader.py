@@ -63,8 +63,7 @@ def import_plugins(
                 pending[unit] = pending_import
             if contribution.state is not Status.FAILED:
                 served.add(contribution.name)
-        if inputs.config.run_code:
-            contribution = with_health(contribution, inputs.last_good(contribution))
+        contribution = with_health(contribution, inputs.last_good(contribution))
         contributions[unit] = with_servers(contribution, inputs.config)
     for unit, started_import in [*pending.items()]:
         if (finding := _awaited(inputs, started_import, contributions[unit])) is not None:

@@ -16,13 +16,12 @@ _MOST_LOOKED_AT = 100
 def empty_root(root: SearchRoot, too_deep: Iterable[Diagnostic] = ()) -> Diagnostic | None:
     """Return a diagnostic with the likely cause for a root in which nothing was found.
 
-    `None` if it is a conventional folder, which may be empty, or if it cannot be listed. Folders
-    that are `too_deep` were not searched.
+    `None` if it cannot be listed. Folders that are `too_deep` were not searched.
     """
     unreadable: list[Diagnostic] = []
     present = list_folder(root.path, unreadable)
     entries = [entry for entry in present if not is_skipped(entry.name)]
-    if root.optional or unreadable:
+    if unreadable:
         return None
     for item in too_deep:
         name = os.path.relpath(item.where.path, root.path)
