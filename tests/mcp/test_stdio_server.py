@@ -84,10 +84,12 @@ class Talk(io.RawIOBase):
         return line
 
     def write(self, line):
-        self.heard.append(bytes(line))
+        line = bytes(line)
+        self.heard.append(line)
         self._number -= b'"method"' not in line  # notifications and questions are no answers
         if self._number <= 0:
             self._has_all.set()
+        return len(line)
 
 
 def reading(lines):
@@ -283,12 +285,47 @@ def test_a_client_that_does_not_listen_any_more_has_left():
     hears, writing = os.pipe()
     os.close(hears)
     never, speaks = os.pipe()
-    with open(never, "rb") as stdin, open(speaks, "wb", buffering=0) as client:
+    with (
+        open(never, "rb") as stdin,
+        open(speaks, "wb", buffering=0) as client,
+        open(writing, "wb") as stdout,
+    ):
         client.write(b"".join(greeting()))
-        stdout = open(writing, "wb")  # noqa: SIM115 - what is in its buffer cannot be written
         run(asyncio.wait_for(serve_stdio(serving(echo).server, stdin, stdout), PATIENCE))
-        with pytest.raises(BrokenPipeError):
-            stdout.close()
+
+
+class Deaf(io.RawIOBase):
+    """The stream to a client that does not read."""
+
+    def __init__(self):
+        self.is_full, self.is_read = threading.Event(), threading.Event()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.is_full.set()
+        self.is_read.wait()
+        return len(data)
+
+
+def test_it_ends_and_its_stream_can_be_flushed_while_the_client_does_not_read():
+    client, stdin = Deaf(), reading(iter(greeting()))
+
+    async def end():
+        task = asyncio.create_task(serve_stdio(serving(echo).server, stdin, stdout))
+        await asyncio.to_thread(client.is_full.wait)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    with io.BufferedWriter(client) as stdout:
+        run(asyncio.wait_for(end(), PATIENCE))
+        flushing = threading.Thread(target=stdout.flush, daemon=True)
+        flushing.start()
+        flushing.join(PATIENCE)
+        is_flushed = not flushing.is_alive()
+        client.is_read.set()
+    assert is_flushed
 
 
 def test_it_can_be_ended_while_a_message_is_handed_on():

@@ -5,6 +5,8 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from select import select
 from typing import Any, BinaryIO
 
 import anyio
@@ -17,6 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from satchel.settings import MIB
+from satchel.tools.callables import in_thread
 
 _LOG = logging.getLogger("satchel.mcp")
 _LAST_WORDS = 1.0
@@ -44,7 +47,8 @@ class _Wire:
     """
 
     def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
-        self._stdin, self._stdout = stdin, stdout
+        # Without a buffer: the lock of one would hold up the exit while a client does not read.
+        self._stdin, self._stdout = stdin, getattr(stdout, "raw", stdout)
         self._incoming, self._reading = anyio.create_memory_object_stream[SessionMessage](0)
         self._writing, self._outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         self._has_left = False
@@ -100,7 +104,7 @@ class _Wire:
         try:
             async for item in self._outgoing:
                 if line := _line(item.message):
-                    await anyio.to_thread.run_sync(self._put, line, abandon_on_cancel=True)
+                    await in_thread(partial(self._put, line))
         except OSError:  # the client no longer reads
             self._incoming.close()
         finally:
@@ -108,9 +112,11 @@ class _Wire:
             written.set()
 
     def _put(self, line: bytes) -> None:
-        if not self._has_left:
-            self._stdout.write(line)
-            self._stdout.flush()
+        rest = memoryview(line)
+        while rest and not self._has_left:
+            if (count := self._stdout.write(rest)) is None:  # it does not block, and is full
+                select([], [self._stdout], [])
+            rest = rest[count or 0 :]
 
 
 _TOO_LONG = b"\0"
