@@ -42,6 +42,10 @@ def shell(command):
         ("Bash(git:*)", named("Bash", command="git status", timeout=5)),
         ("run(git:*)", named("run", cmd="git status", description="")),
         ("fetch(domain:*.x.org)", named("fetch", url="https://a.x.org:8/b", prompt="Why? Or not.")),
+        (
+            "fetch(domain:x.org)",
+            named("fetch", url="https://x.org", prompt="Sum up.\nThe names:\n"),
+        ),
         ("Bash(npm run test)", shell("npm  run test")),
         ("Bash(npm run test:*)", shell("npm run test --watch")),
     ],

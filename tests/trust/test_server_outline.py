@@ -59,6 +59,7 @@ def test_the_package_and_the_names_of_options_are_shown(line, shown):
             "C:\\Users\\***\\Docs ../..",
         ),
         ("tool C:/users/me/docs /media/me/disk", "C:/users/***/docs /media/***/disk"),
+        ("node /Users/me/x/index.js", "/Users/***/x/index.js"),
         ("tool /mnt/c/users/me/docs /data/home/me", "/mnt/c/users/***/docs /data/home/***"),
         ("npx -y @acme/github", "@acme/github"),
         ("npx -y @acme/postgres postgresql://X:X@localhost/mydb", "postgresql://localhost/mydb"),

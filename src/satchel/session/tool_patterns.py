@@ -49,6 +49,8 @@ _ADDRESS = re.compile(
 # Several words: nothing that a tool could read as a host, as `localhost`, or append to an address.
 _NO_ADDRESS = re.compile(r"""(?=\s*\S+\s+\S)(?:[\w\s,;!()'"-]|[.:?](?=\s|\Z))*""")
 
+_SCHEME = re.compile(r"\s*(https?|wss?|ftps?|file|data|javascript):", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCall:
@@ -104,11 +106,14 @@ def _fits_path(folder: str, path: str, condition: str) -> bool:
 
 def _fits_domain(texts: Sequence[str], domain: str) -> bool:
     """Return whether all texts are addresses of a domain, or no addresses at all."""
-    # URL parsers leave tabs and line breaks out.
-    texts = [re.sub(r"[\t\r\n]", "", text) for text in texts]
-    addresses = [text for text in texts if not _NO_ADDRESS.fullmatch(text)]
+    addresses = [text for text in texts if not _NO_ADDRESS.fullmatch(text) or _has_scheme(text)]
     matches = [_ADDRESS.fullmatch(text) for text in addresses]
     return bool(matches) and all(it and fnmatchcase(it[1].lower(), domain) for it in matches)
+
+
+def _has_scheme(text: str) -> bool:
+    # URL parsers leave tabs and line breaks out.
+    return _SCHEME.match(re.sub(r"[\t\r\n]", "", text)) is not None
 
 
 def _fits_words(words: Sequence[str], condition: str) -> bool:

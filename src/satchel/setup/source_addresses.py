@@ -138,7 +138,7 @@ def _require_safe(url: str) -> None:
     # In an https address, the user name may be a token.
     if parts.password is not None or (user and parts.scheme == "https"):
         problem = "the address has a password or token, which would be written down"
-        raise SatchelError(problem, fix="use ssh")
+        raise SatchelError(problem, fix="leave out the part before '@', or use ssh")
     host = host.removesuffix(f":{port}") if port is not None else host
     is_host = not host if parts.scheme == "file" else bool(_HOST.fullmatch(host))
     if not is_host or (user and not _USER.fullmatch(user)) or not parts.path.startswith("/"):

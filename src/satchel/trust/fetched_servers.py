@@ -6,7 +6,7 @@ What is not understood counts as a use, so that the files of the project are com
 import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -41,8 +41,9 @@ _NAME = re.compile(
 _URL = re.compile(r"(git\+)?https?://[\w.~:/?#@!+=%,-]+", re.ASCII)
 _OPTION = re.compile(r"^--?[\w-]+=")
 _SECOND_RUNNER = re.compile(
-    r"((python|pypy)[\w.]*|uvx?|poetry|pdm|hatch|pipenv|pipx|tox|nox|pytest|invoke|just|ipython|tsx"
-    r"|ts-node|deno|bunx?|pnpm|pnpx|yarn|npm|npx|node|nodemon|jest|vitest|gulp|grunt)([@=<>!~].*)?",
+    r"((python|pypy|ipython)[\w.]*|uvx?|poetry|pdm|hatch|pipenv|pipx?|tox|nox|pytest|invoke|inv|just"
+    r"|make|rake|(ba|z|da|k)?sh|tsx|ts-node|deno|bunx?|pnpm|pnpx|yarn|npm|npx|node|nodemon|jest|vitest"
+    r"|gulp|grunt)(\[.*\])?([@=<>!~].*)?",
     re.IGNORECASE,
 )
 """What is fetched under these names runs files and modules of the current folder."""
@@ -52,6 +53,15 @@ _INTERPRETER = re.compile(
 """Programs that start a script, and give it the arguments behind it."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
+_COMMAND_RUNNERS = frozenset(("awk", "gawk", "mawk", "sed", "make", "env", "xargs"))
+"""Programs that take code or commands in any argument."""
+_CODE_NAMES = ("BASH_ENV", "ENV", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "PYTHONSTARTUP")
+"""Variables with code, or a file of code, for shells and interpreters."""
+_CODE_OPTION = re.compile(
+    r"-\w*[cCeEprS]\w*|--(eval|print|require|import|command)(=.*)?|/[cCkK]|-EncodedCommand",
+    re.DOTALL,
+)
+"""An option that shells and interpreters take code after, or a file that runs first."""
 _PLUGIN_FOLDER = re.compile(rf"\$\{{(CLAUDE_)?{PLUGIN_ROOT}\}}")
 _VARIABLE = re.compile(r"\$\{\w+\}")
 """A variable of the user's, which the project does not set."""
@@ -90,13 +100,23 @@ def may_hide_names(table: Mapping[str, Any]) -> bool:
 def may_have_code(table: Mapping[str, Any], folder: str) -> bool:
     """Return whether an argument may be code of a shell or an interpreter: it may use any file.
 
-    Not what a program that is fetched, or is a file in the server's folder, gets as arguments.
+    Not what a program that is fetched, or a script in the server's folder, gets as arguments.
     """
     command, args = str(table.get("command")), _arguments(table)
-    is_own = bool(os.path.dirname(command)) and _is_file(command, folder)
-    if is_own or fetches_only(command, args, folder):
+    if fetches_only(command, args, folder):
         return False
-    return any(map(_may_be_code, args[: _script_at(command, args, folder)]))
+    env = table.get("env")
+    if isinstance(env, Mapping) and any(_may_be_code(str(env.get(it, ""))) for it in _CODE_NAMES):
+        return True
+    name = re.split(r"[/\\]", command)[-1]
+    is_interpreter = _INTERPRETER.fullmatch(name) is not None
+    if is_interpreter or name in _COMMAND_RUNNERS:
+        has_script = is_interpreter and _starts_at(folder, table.get("cwd"))
+        words = args[: _script_at(name, args, folder)] if has_script else args
+        return any(_may_be_code(word) and not _is_plain(word) for word in words)
+    parts = parse_runner(name, args)
+    rest = args[parts.program_at :] if parts else args
+    return any(_CODE_OPTION.fullmatch(it) and _may_be_code(code) for it, code in pairwise(rest))
 
 
 def _arguments(table: Mapping[str, Any]) -> list[str]:
@@ -104,18 +124,22 @@ def _arguments(table: Mapping[str, Any]) -> list[str]:
     return [*map(str, args)] if isinstance(args, list | tuple) else [str(args)]
 
 
-def _script_at(command: str, args: Sequence[str], folder: str) -> int:
-    """Return where the script of an interpreter is, or the number of arguments."""
-    name = re.split(r"[/\\]", command)[-1]
+def _script_at(name: str, args: Sequence[str], folder: str) -> int:
+    """Return where the script or module of an interpreter is, or the number of arguments."""
     parts = parse_runner(name, args)
-    at = parts.program_at if parts else 0
-    is_script = bool(_INTERPRETER.fullmatch(name)) and _is_file("".join(args[at : at + 1]), folder)
-    return at if is_script else len(args)
+    words = (at for at, word in enumerate(args) if not word.startswith("-"))
+    at = parts.program_at if parts else next(words, len(args))
+    is_module = "-m" in args[:at] and name.startswith("python")
+    is_script = at < len(args) and _is_script(args[at], folder)
+    has_code = any(map(_CODE_OPTION.fullmatch, args[:at]))
+    return at if (is_script or is_module) and not has_code else len(args)
 
 
-def _is_file(word: str, folder: str) -> bool:
+def _is_script(word: str, folder: str) -> bool:
+    """Return whether a word is no option or command but the path of a file in a folder."""
     path = real_path(os.path.join(folder, _PLUGIN_FOLDER.sub(lambda _: folder, word)))
-    return is_inside(path, real_path(folder)) and os.path.isfile(path)
+    is_path = not word.startswith("-") and ("." in word or "/" in word)
+    return is_path and is_inside(path, real_path(folder)) and os.path.isfile(path)
 
 
 def _may_be_code(word: str) -> bool:
@@ -136,7 +160,7 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
     words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
     is_fetched = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
     names = () if is_fetched or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
-    if {"uv", "run"}.issubset(words) and not _leaves_projects_out(command, args):
+    if {"uv", "run"}.issubset(words) and not _has_no_project(command, args):
         names = (*names, *_UV_FILES)
     home = Path(real_path(os.path.expanduser("~")))
     above = takewhile(lambda it: not home.is_relative_to(it), Path(real_path(base)).parents)
@@ -144,10 +168,10 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
     return next(filter(os.path.lexists, files), "")
 
 
-def _leaves_projects_out(command: str, args: Sequence[str]) -> bool:
+def _has_no_project(command: str, args: Sequence[str]) -> bool:
     """Return whether `uv` uses the environment of no project."""
-    parts = parse_runner("uv", args) if os.path.basename(command) == "uv" else None
-    return parts is not None and (args[0] == "tool" or parts.program == "--no-project")
+    skips_project = args[:1] == ["tool"] or args[:2] == ["run", "--no-project"]
+    return skips_project and os.path.basename(command) == "uv"
 
 
 def _starts_at(base: str, cwd: object) -> bool:
@@ -163,7 +187,8 @@ def _is_fetched(command: str, args: Sequence[str]) -> bool:
     # With packages, the program may be one that is installed here, such as a shell.
     has_packages = any(option.name in {*PACKAGE_OPTIONS, "-p"} for option in parts.options)
     is_local = has_packages and find_program(parts.program) is not None
-    return _is_plain(parts.program) and not is_local and not _SECOND_RUNNER.fullmatch(parts.program)
+    runs_others = any(map(_SECOND_RUNNER.fullmatch, " ".join(args[parts.program_at :]).split()))
+    return _is_plain(parts.program) and not is_local and not runs_others
 
 
 def _is_harmless(option: RunnerOption) -> bool:

@@ -87,7 +87,7 @@ def _word(word: str, previous_word: str = "") -> str:
     """Return what is shown of a word."""
     is_plain = not previous_word.startswith("-") or previous_word in _PLAIN_OPTIONS
     if _SCRIPT.fullmatch(word) or (is_plain and word in _USUAL_WORDS):
-        return word
+        return _HOME.sub(rf"\1{MASK}", word)
     # In the test, any name of a user passes: it is masked.
     if is_plain and _PATH.fullmatch(_HOME.sub(r"\1me", word)):
         return _HOME.sub(rf"\1{MASK}", word)
