@@ -310,11 +310,15 @@ class Deaf(io.RawIOBase):
 
 
 def test_it_ends_and_its_stream_can_be_flushed_while_the_client_does_not_read():
-    client, stdin = Deaf(), reading(iter(greeting()))
+    client = Deaf()
+
+    def lines():
+        yield from greeting()
+        client.is_read.wait(PATIENCE)  # it stays
 
     async def end():
-        task = asyncio.create_task(serve_stdio(serving(echo).server, stdin, stdout))
-        await asyncio.to_thread(client.is_full.wait)
+        task = asyncio.create_task(serve_stdio(serving(echo).server, reading(lines()), stdout))
+        assert await asyncio.to_thread(client.is_full.wait, PATIENCE)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
