@@ -47,6 +47,21 @@ def loaded():
 
 
 @pytest.fixture
+def load_installed(loaded) -> Callable[..., PluginContribution]:
+    """Return a function that reads the one package in a folder, and if `run`, imports it."""
+
+    def load_installed(site, *, run, limits=None):
+        installed = scan_distributions([str(site)]).findings
+        (item,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+        if not run:
+            return read_package(item, (0,))
+        loaded.append(load_package(item, (0,), limits or Limits(hook=60)))
+        return loaded[-1]
+
+    return load_installed
+
+
+@pytest.fixture
 def find(tmp_path) -> Callable[[str], PluginFinding]:
     def find(name: str) -> PluginFinding:
         return scan_plugins(search_root(tmp_path, RootKind.PLUGINS), Limits()).findings[name]
@@ -72,7 +87,7 @@ def load(find, loaded, write_plugin, tmp_path) -> Callable[..., PluginContributi
 
 
 @pytest.fixture
-def package(loaded, tmp_path, monkeypatch) -> Callable[..., PluginContribution]:
+def package(load_installed, tmp_path, monkeypatch) -> Callable[..., PluginContribution]:
     """Install the plugin package `acme` into a folder of its own, and import it."""
     site = tmp_path / "site"
     monkeypatch.syspath_prepend(site)
@@ -89,12 +104,7 @@ def package(loaded, tmp_path, monkeypatch) -> Callable[..., PluginContribution]:
         (info / "METADATA").write_text("Name: acme-tools\nVersion: 1.0\nSummary: Sums up.\n")
         (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = acme_plugin\n")
         (info / "RECORD").write_text(f"acme_plugin.py,,{hash(source)}\n")
-        installed = scan_distributions([str(site)]).findings
-        (item,) = scan_packages(installed, Limits(), lambda _found: True, {}).values()
-        if not run:
-            return read_package(item, (0,))
-        loaded.append(load_package(item, (0,), limits or Limits(hook=60)))
-        return loaded[-1]
+        return load_installed(site, run=run, limits=limits)
 
     yield package
     for module in set(sys.modules) - before:

@@ -8,13 +8,9 @@ from textwrap import dedent
 import pytest
 
 from satchel.catalog.catalog_entries import Status
-from satchel.importing.distributions import scan_distributions
 from satchel.plugins import code_loading
 from satchel.plugins.code_contribution import tools_of_modules
-from satchel.plugins.code_loading import load_package
-from satchel.plugins.plugin_reading import read_package
 from satchel.settings import Limits
-from satchel.sources.package_scan import scan_packages
 from satchel.sources.search_roots import Precedence
 
 HOOKS = '''
@@ -479,7 +475,7 @@ Loud = Shout()
 
 
 @pytest.fixture
-def acme(loaded, tmp_path, monkeypatch):
+def acme(load_installed, tmp_path, monkeypatch):
     """Install the package `acme` of these files, and import what it needs."""
     site = tmp_path / "site"
     monkeypatch.syspath_prepend(site)
@@ -504,12 +500,7 @@ def acme(loaded, tmp_path, monkeypatch):
         else:
             record.append(f"acme_tools-1.0.dist-info/x,,{next(version)}")
         (info / "RECORD").write_text("\n".join(record))
-        installed = scan_distributions([str(site)]).findings
-        (item,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
-        if not run:
-            return read_package(item, (0,))
-        loaded.append(load_package(item, (0,), Limits(hook=60)))
-        return loaded[-1]
+        return load_installed(site, run=run)
 
     yield acme
     for module in set(sys.modules) - before:

@@ -6,11 +6,6 @@ from textwrap import dedent
 import pytest
 
 from satchel.catalog.catalog_entries import Status
-from satchel.importing.distributions import scan_distributions
-from satchel.plugins.code_loading import load_package
-from satchel.plugins.plugin_reading import read_package
-from satchel.settings import Limits
-from satchel.sources.package_scan import scan_packages
 
 TOOLS = """
     from satchel import tool
@@ -43,7 +38,7 @@ def names(supply):
 
 
 @pytest.fixture
-def acme(loaded, tmp_path, monkeypatch):
+def acme(load_installed, tmp_path, monkeypatch):
     """Install the package `acme` of these modules and read it, or import what it needs."""
     site = tmp_path / "site"
     monkeypatch.syspath_prepend(site)
@@ -61,12 +56,7 @@ def acme(loaded, tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text("[satchel.plugins]\nacme = acme\n")
         record = [f"acme/{path.name},," for path in folder.iterdir()]
         (info / "RECORD").write_text("\n".join(record))
-        installed = scan_distributions([str(site)]).findings
-        (item,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
-        if not run:
-            return read_package(item, (0,))
-        loaded.append(load_package(item, (0,), Limits(hook=60)))
-        return loaded[-1]
+        return load_installed(site, run=run)
 
     yield acme
     for module in [name for name in sys.modules if name.split(".")[0] == "acme"]:

@@ -293,7 +293,7 @@ def test_a_server_of_a_plugin_that_is_code_in_an_argument_is_a_problem(tmp_path)
         (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
         problem = plugin(tmp_path).problem
         assert (problem is not None) is is_problem
-        assert not is_problem or problem.fix.startswith("put it into a file of the plugin, or")
+        assert not is_problem or "of its server 'a' may be code" in problem.text
 
 
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):

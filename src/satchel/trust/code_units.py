@@ -120,9 +120,10 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
             "a server of it names '..' or a file outside of its folder",
             "declare the server in the project's satchel.toml",
         )
-    if base != finding.path and any(may_have_code(it, finding.path) for it in tables):
+    with_code = [it["name"] for it in tables if may_have_code(it, finding.path)]
+    if base != finding.path and with_code:
         problem = problem or CodeProblem(
-            "an argument of a server of it may be code, which may use other files",
+            f"an argument or a variable of its server {with_code[0]!r} may be code",
             "put it into a file of the plugin, or declare the server in the project's satchel.toml",
         )
     problem = problem or _used_above(tables, finding.path)

@@ -86,10 +86,9 @@ def address_outline(url: str) -> str:
 def _word(word: str, previous_word: str = "") -> str:
     """Return what is shown of a word."""
     is_plain = not previous_word.startswith("-") or previous_word in _PLAIN_OPTIONS
-    if _SCRIPT.fullmatch(word) or (is_plain and word in _USUAL_WORDS):
-        return _HOME.sub(rf"\1{MASK}", word)
     # In the test, any name of a user passes: it is masked.
-    if is_plain and _PATH.fullmatch(_HOME.sub(r"\1me", word)):
+    is_known = word in _USUAL_WORDS or _PATH.fullmatch(_HOME.sub(r"\1me", word))
+    if _SCRIPT.fullmatch(word) or (is_plain and is_known):
         return _HOME.sub(rf"\1{MASK}", word)
     if not (match := _OPTION_OR_VARIABLE.fullmatch(word)):
         return address_outline(word)
