@@ -403,15 +403,17 @@ def test_a_server_of_a_plugin_starts_in_the_folder_whose_files_are_compared(clon
     assert os.path.normpath(started.cwd) == os.path.realpath(bundle / cwd)
 
 
-@pytest.mark.parametrize("of_plugin", [False, True])
-def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone, of_plugin):
-    program = clone.folder / "plugins/bundle/main.py"
-    (program.parent / ".claude-plugin").mkdir(parents=True)
-    (program.parent / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
-    servers = {"own": {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/main.py"]}}
+@pytest.mark.parametrize("owner", ["settings", "plugin", "plugin with a file above"])
+def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone, owner):
+    bundle = clone.folder / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    program = (clone.folder if "above" in owner else bundle) / "main.py"
+    path = "../../main.py" if "above" in owner else "${CLAUDE_PLUGIN_ROOT}/main.py"
     text = f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
-    if of_plugin:
-        (program.parent / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    if owner != "settings":
+        servers = {"own": {"command": sys.executable, "args": [path]}}
+        (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
         text = ""
     (clone.folder / "satchel.toml").write_text(text)
     good, bad = clone.program("good"), clone.program("bad")
@@ -429,6 +431,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         (clone.marks / "end").touch()
         while handle.snapshot.outage.code != "code-held":
             news.get(timeout=60)
+        assert "main.py changed after it was trusted" in handle.snapshot.outage.message
         assert "--diff" in handle.snapshot.outage.fix
         for mark in ("good", "end"):
             (clone.marks / mark).unlink()
@@ -477,6 +480,32 @@ def test_texts_of_skills_follow_edits_without_a_question(clone, write_skill):
         assert app.catalog.skills["hello"].description == "Says goodbye."
         assert "second" in app.catalog.skills
         assert "code-held" not in codes(app)
+
+
+def test_a_change_around_a_plugin_costs_nothing_but_a_start_of_its_server(clone):
+    bundle = clone.folder / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    servers = {"own": {"command": sys.executable, "args": ["../../main.py"]}}
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (clone.folder / "satchel.toml").write_text("")
+    program = clone.folder / "main.py"
+    program.write_text(clone.program("good"))
+    trust(clone, "code")
+    with Satchel(project=Project(clone.folder)) as app:
+        clone.wait_for("good")
+        program.write_text(clone.program("bad"))
+        app.refresh()
+        assert "code-held" not in codes(app)
+        assert "own" in app.declared_mcp_servers
+        (clone.marks / "end").touch()
+    with opened(clone) as app:
+        assert app.catalog.plugins["bundle"].state == "ok"
+        held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert held == [
+            "MCP server 'own' is not used: main.py changed after it was trusted; it is not started"
+        ]
+    assert "bad" not in clone.happened()
 
 
 def test_a_script_that_changed_cannot_be_run(clone):

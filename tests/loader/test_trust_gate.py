@@ -1,15 +1,15 @@
 """What a grant allows, and which settings and variables of a project count."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from satchel import DefinitionError, Project, Settings
 from satchel.configuration.projects import TrustLevel
-from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader.trust_gate import StartCheck, open_gate
 from satchel.sources.search_roots import Precedence
+from satchel.trust.code_units import CodeUnit
+from satchel.trust.program_files import CodeFile
 from satchel.trust.trust_record import TrustStore, new_record
 
 
@@ -51,14 +51,13 @@ def test_a_project_that_the_host_trusts_has_no_record_to_watch(project, settings
 
 
 def test_checks_of_the_same_trusted_files_are_equal():
-    refusals = [make_diagnostic("code-held", Where(name), "m", "f") for name in ("a", "b")]
+    trusted = CodeUnit("plugins/a", {"run.py": CodeFile("1")})
     first, second = (
-        StartCheck(trusted={"run.py": "1"}, now=partial(dict), refusal=refusal)
-        for refusal in refusals
+        StartCheck(trusted=(trusted, None), change=str, refusal=lambda _: None) for _ in range(2)
     )
     assert first == second
     assert hash(first) == hash(second)
-    assert first != StartCheck(trusted={}, now=first.now, refusal=first.refusal)
+    assert first != StartCheck(trusted=(None, None), change=str, refusal=first.refusal)
 
 
 def test_the_fix_for_a_variable_names_the_project(project, settings, monkeypatch):

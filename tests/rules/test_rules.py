@@ -31,7 +31,7 @@ PROCESS_WIDE = {
     ("importing/importer.py", "_serial"): "module names must differ in the whole process",
     ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
-    ("trust/code_units.py", "_cached_digest"): "equal stamps of a file mean an equal digest",
+    ("trust/program_files.py", "_cached_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
     ("runtime/program_runner.py", "_probed"): "whether an installed bubblewrap works stays so",
@@ -168,7 +168,7 @@ LATE_IMPORTS = {
     "loader/builtin_providers.py: satchel.sources.skill_findings.SkillScan": (
         "needed only with skill folders"
     ),
-    "loader/trust_gate.py: satchel.trust.code_units.program_digests": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.CodeUnit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.programs_unchanged": (
         "needed only with projects"
     ),
@@ -176,10 +176,9 @@ LATE_IMPORTS = {
     "loader/trust_gate.py: satchel.trust.code_units.plugin_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.settings_unit": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.skill_unit": "needed only with projects",
-    "loader/trust_gate.py: satchel.trust.code_units.current_plugin_digests": (
-        "needed only with projects"
-    ),
-    "loader/trust_gate.py: satchel.trust.code_units.current_settings_digests": (
+    "loader/trust_gate.py: satchel.trust.code_units.project_key": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.change_of_plugin": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.code_units.change_of_settings": (
         "needed only with projects"
     ),
     "loader/trust_gate.py: satchel.trust.trust_record.TrustStore": "needed only with projects",

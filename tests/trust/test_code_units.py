@@ -10,10 +10,12 @@ from satchel.settings import Limits
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
-from satchel.trust import code_units
+from satchel.trust import program_files
 from satchel.trust.code_units import (
     LISTING,
+    change_of_plugin,
     plugin_unit,
+    project_unit,
     requested_variables,
     settings_unit,
     skill_unit,
@@ -177,7 +179,7 @@ def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_ski
     script.write_text("x" * 9)
     root = search_root(tmp_path / "skills", RootKind.SKILLS)
     (finding,) = scan_skills(root, Limits()).findings.values()
-    monkeypatch.setattr(code_units, "_LARGEST_PROGRAM", 4)
+    monkeypatch.setattr(program_files, "_LARGEST_PROGRAM", 4)
     unit = skill_unit(finding, str(tmp_path), with_text=True)
     assert unit == skill_unit(finding, str(tmp_path))
 
@@ -234,8 +236,8 @@ def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
 @pytest.mark.parametrize("limit", ["number", "size"])
 def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, limit):
     number, size = (1, 9) if limit == "number" else (9, 1)
-    monkeypatch.setattr(code_units, "_MOST_PROGRAM_FILES", number)
-    monkeypatch.setattr(code_units, "_LARGEST_PROGRAM", size)
+    monkeypatch.setattr(program_files, "_MOST_PROGRAM_FILES", number)
+    monkeypatch.setattr(program_files, "_LARGEST_PROGRAM", size)
     for name in "ab":
         (tmp_path / name).write_text("12")
     unit = settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
@@ -262,10 +264,87 @@ def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
     (bundle / "MCP servers").write_text("2")
     assert plugin(tmp_path).digest != before.digest
     assert not before.problem
-    for outside in ("${CLAUDE_PLUGIN_ROOT}/../../x", "file:///x/%2e%2e/y", f"{tmp_path}/other.js"):
-        args[0] = outside
-        (bundle / ".mcp.json").write_text(json.dumps(servers))
-        assert "outside of its folder" in plugin(tmp_path).problem.text
+
+
+def bundle_of(folder, *servers):
+    bundle = folder / "plugins/bundle"
+    (bundle / ".claude-plugin").mkdir(parents=True, exist_ok=True)
+    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
+    tables = {f"s{index}": table for index, table in enumerate(servers)}
+    (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": tables}))
+    scan = scan_plugins(search_root(folder / "plugins", RootKind.PLUGINS), Limits())
+    return next(iter(scan.findings.values()))
+
+
+def around(folder, *servers):
+    finding = bundle_of(folder, *servers)
+    return project_unit(finding.path, "plugins/bundle", finding.servers, str(folder))
+
+
+OWN = {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/index.js"]}
+ANY = {"command": "sh", "args": ["run.sh", "../../evil.sh"]}
+
+
+def test_a_server_of_a_plugin_that_is_not_understood_counts_all_files_of_the_project(tmp_path):
+    (tmp_path / "plugins/bundle").mkdir(parents=True)
+    (tmp_path / "plugins/bundle/index.js").touch()
+    assert around(tmp_path, OWN) is None
+    unit = around(tmp_path, OWN, ANY)
+    assert unit.key == "project of plugins/bundle/"
+    assert "plugins/bundle/.mcp.json" in unit.files
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/evil.sh").write_text("1")
+    assert around(tmp_path, OWN, ANY).change(unit) == "src/evil.sh"
+
+
+def test_a_plugin_that_is_the_project_has_no_other_files(tmp_path):
+    finding = bundle_of(tmp_path, ANY)
+    assert project_unit(finding.path, "k", finding.servers, finding.path) is None
+    assert plugin_unit(finding, finding.path).problem.text == "a server of it names '..'"
+    assert plugin_unit(finding, str(tmp_path)).problem is None
+
+
+@pytest.mark.parametrize("name", ["satchel.toml", ".mcp.json", "satchel.lock", "skills/a/more.md"])
+def test_what_satchel_reads_itself_counts_if_a_command_may_hide_its_name(
+    tmp_path, write_skill, name
+):
+    write_skill(tmp_path / "skills", "a")
+    (tmp_path / name).write_text("1")
+    hidden = {"command": "sh", "args": ["-c", "cat x*"]}
+    named = {"command": "sh", "args": [f"../../{name}"]}
+    assert name not in around(tmp_path, ANY).files
+    assert name in around(tmp_path, hidden).files
+    assert name in around(tmp_path, named).files
+
+
+def test_a_project_that_cannot_be_compared_holds_only_such_servers(tmp_path, monkeypatch):
+    monkeypatch.setattr(program_files, "_MOST_PROGRAM_FILES", 3)
+    for name in "abc":
+        (tmp_path / name).touch()
+    unit = around(tmp_path, ANY)
+    assert "more than 3 files" in unit.problem.text
+    finding = bundle_of(tmp_path, ANY)
+    assert plugin_unit(finding, str(tmp_path)).problem is None
+    trusted = plugin_unit(finding, str(tmp_path))
+    change = change_of_plugin(finding.path, finding.servers, str(tmp_path), trusted, unit)
+    assert change == unit.problem
+
+
+def test_a_server_may_start_if_all_that_it_may_use_is_as_it_was_trusted(tmp_path):
+    finding = bundle_of(tmp_path, ANY)
+    (tmp_path / "evil.sh").write_text("1")
+    trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, ANY)
+
+    def change(before):
+        return change_of_plugin(finding.path, finding.servers, str(tmp_path), trusted, before)
+
+    assert change(project) == ""
+    assert change(None) == "evil.sh"
+    (tmp_path / "evil.sh").write_text("2")
+    assert change(project) == "evil.sh"
+    (tmp_path / "evil.sh").write_text("1")
+    (tmp_path / "plugins/bundle/run.sh").touch()
+    assert change(project) == "run.sh"
 
 
 def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
@@ -282,18 +361,6 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     (tmp_path / "lib").mkdir()
     (bundle / "lib").symlink_to("../../lib")
     assert "leads out" in plugin(tmp_path).problem.text
-
-
-def test_a_server_of_a_plugin_that_is_code_in_an_argument_is_a_problem(tmp_path):
-    bundle = tmp_path / "plugins/bundle"
-    (bundle / ".claude-plugin").mkdir(parents=True)
-    (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
-    for code, is_problem in ((". ./.''./.''./evil.sh", True), ("serve.sh", False)):
-        server = {"command": "sh", "args": ["-c", code]}
-        (bundle / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
-        problem = plugin(tmp_path).problem
-        assert (problem is not None) is is_problem
-        assert not is_problem or "of its server 'a' may be code" in problem.text
 
 
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):

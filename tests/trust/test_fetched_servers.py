@@ -7,7 +7,6 @@ import pytest
 
 from satchel.trust.fetched_servers import (
     fetches_only,
-    may_have_code,
     may_hide_names,
     may_use_project,
     runs_from_above,
@@ -154,72 +153,6 @@ def test_uv_run_uses_the_environment_of_a_folder_above(folder, name, command, ar
     assert path == (str(folder / name) if is_above else "")
 
 
-CODE = ". ./.''./evil.sh"
-
-
-@pytest.mark.parametrize(
-    ("command", "args", "is_code"),
-    [
-        ("sh", ["-c", CODE], True),
-        ("sh", ["-cx", CODE], True),
-        ("sh", ["-c", "--", CODE], True),
-        ("sh", ["-lc", "cd $(dirname $PWD); . ./evil.sh"], True),
-        ("perl", ["-edo q:.:.q:./.:.q:./evil.pl:"], True),
-        ("perl", ["-e", "do q:.:.q:./evil.pl:"], True),
-        ("node", ["-p", "require(x)"], True),
-        ("node", ["-r", "./server.py", "-p", "require(x)"], True),
-        ("awk", ["BEGIN{system(x)}"], True),
-        ("env", ["-S", f"sh -c '{CODE}'"], True),
-        ("make", ["server.py", "--eval=$(shell x)"], True),
-        ("uv", ["run", "sh", "-c", CODE], True),
-        ("/bin/sh", ["-c", CODE], True),
-        ("perl", ["-edo+q:.:.q:./.:.q:./evil.pl:;1"], True),
-        ("sh", ["server.py", CODE], False),
-        ("unknown", ["-c", CODE], True),
-        ("unknown", ["--header", "A b"], False),
-        ("python3", ["-u", "server.py", "--title", "a b"], False),
-        ("python3", ["-m", "acme", "--title", "a b"], False),
-        ("node", ["--no-warnings", "server.py", "--title", "a b"], False),
-        ("uv", ["run", "--with", "mcp[cli]", "server.py"], False),
-        ("uv", ["run", "--with", "mcp>=1.2", "mcp", "run", "server.py"], False),
-        ("npx", ["-y", "cross-env", "sh", "-c", CODE], True),
-        ("docker", ["run", "-i", "--rm", "-e", "NAME=a b", "ghcr.io/acme/server:1.0"], False),
-        ("sh", ["-c", "settings.json"], False),
-        ("sh", ["-e", "${KEY}"], False),
-        ("python3", ["server.py", "--title", "My files (all)"], False),
-        ("python3", ["${CLAUDE_PLUGIN_ROOT}/server.py", "--title", "My files"], False),
-        ("${PLUGIN_ROOT}/server.py", ["--title", "My files"], False),
-        ("uv", ["run", "server.py", "--title", "My files"], False),
-        ("npx", ["-y", "acme-server", "--header", "Authorization: Bearer ${KEY}"], False),
-        ("./server.py", ["--title", "My files"], False),
-        ("docker", ["run", "-i", "--rm", "-e", "KEY", "ghcr.io/acme/server:1.0"], False),
-    ],
-)
-def test_an_argument_that_no_script_gets_may_be_code(tmp_path, command, args, is_code):
-    (tmp_path / "server.py").touch()
-    assert may_have_code({"command": command, "args": args}, str(tmp_path)) is is_code
-
-
-@pytest.mark.parametrize("name", ["-c", "sh"])
-def test_a_file_that_is_called_as_an_option_or_a_command_is_no_script(tmp_path, name):
-    (tmp_path / name).touch()
-    assert may_have_code({"command": "sh", "args": ["-c", CODE]}, str(tmp_path))
-    assert may_have_code({"command": "uv", "args": ["run", "sh", "-c", CODE]}, str(tmp_path))
-
-
-def test_a_variable_of_an_interpreter_may_be_code(tmp_path):
-    (tmp_path / "server.sh").touch()
-    table = {"command": "bash", "args": ["server.sh"], "env": {"BASH_ENV": "./.$x./evil.sh"}}
-    assert may_have_code(table, str(tmp_path))
-    assert not may_have_code({**table, "env": {"TITLE": "a b"}}, str(tmp_path))
-
-
-def test_a_script_in_another_folder_is_not_that_of_the_plugin(tmp_path):
-    (tmp_path / "server.sh").touch()
-    table = {"command": "bash", "args": ["server.sh", CODE], "cwd": "/"}
-    assert may_have_code(table, str(tmp_path))
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -228,9 +161,11 @@ def test_a_script_in_another_folder_is_not_that_of_the_plugin(tmp_path):
         "uvx --from invoke inv serve",
         "uvx invoke[x] serve",
         "npx -y cross-env make",
+        "npx -y bridge --stdio awk run",
+        "npx -y bridge --command=awk",
     ],
 )
-def test_a_fetched_runner_of_other_programs_is_compared(tmp_path, line):
+def test_a_fetched_package_that_may_start_an_installed_program_is_not_only_fetched(tmp_path, line):
     command, *args = line.split()
     assert not fetches_only(command, args, str(tmp_path))
 

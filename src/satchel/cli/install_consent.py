@@ -16,7 +16,8 @@ from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root
-from satchel.trust.code_units import LISTING, CodeUnit, is_skill_code, plugin_unit
+from satchel.trust.code_units import LISTING, CodeUnit, plugin_unit
+from satchel.trust.program_files import is_skill_code
 from satchel.trust.project_inventory import servers_of_plugin
 
 if TYPE_CHECKING:

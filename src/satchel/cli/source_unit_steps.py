@@ -23,7 +23,7 @@ from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit
 from satchel.sources.folder_reader import list_folder
 from satchel.text import one_line
-from satchel.trust.code_units import CodeFile, read_code_file
+from satchel.trust.program_files import CodeFile, read_code_file
 from satchel.trust.project_inventory import servers_of_plugin
 from satchel.trust.tree_digest import folder_digest, read_digests
 

@@ -19,7 +19,8 @@ from satchel.text import lines_of, spell_hidden, unified_lines
 
 if TYPE_CHECKING:
     from satchel.cli.console import Console
-    from satchel.trust.code_units import CodeFile, CodeUnit
+    from satchel.trust.code_units import CodeUnit
+    from satchel.trust.program_files import CodeFile
     from satchel.trust.project_inventory import ProjectInventory
 
 ShownFile: TypeAlias = "tuple[str, CodeFile]"
@@ -118,11 +119,11 @@ def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
 def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
     """Return what is shown of the path of each code file, and the file, by its place.
 
-    The settings that start servers cover all files of the project, also those of other units.
+    Units with files of the whole project come last, so only their other files are added.
     """
     files: dict[str, ShownFile] = {}
-    for unit in sorted(units.values(), key=lambda unit: unit.key in unit.files):
-        folder = "" if unit.key in unit.files else f"{unit.key.partition('#')[0]}/"
+    for unit in sorted(units.values(), key=lambda unit: unit.is_of_project):
+        folder = "" if unit.is_of_project else f"{unit.key.partition('#')[0]}/"
         for name, file in unit.files.items():
             path = name if unit.key == name else f"{unit.key}: {name}"
             files.setdefault(f"{folder}{name}", (path, file))

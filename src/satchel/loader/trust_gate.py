@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.skill_findings import SkillFinding, SkillScan
     from satchel.trust.code_units import CodeUnit
+    from satchel.trust.program_files import CodeProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,37 +78,44 @@ class Grant:
         if self.level is not TrustLevel.CODE:
             message = f"{content} not used: only the data of its project is trusted"
             return make_diagnostic("code-untrusted", Where(path), message, command)
-        if unit and unit.problem:
-            message = (
-                f"{content} not used: it cannot be compared completely: "
-                f"{unit.problem.text}; {instead}"
-            )
-            return make_diagnostic("code-held", Where(path), message, unit.problem.fix)
-        why = "it is new since you trusted it"
+        why: str | CodeProblem = "it is new since you trusted it"
         if unit is None:
             why = "it was gone when you trusted the project"
+        elif unit.problem:
+            why = unit.problem
         elif trusted := self.trusted(unit.key):
-            why = f"{unit.first_change(trusted)} changed after it was trusted"
-        message = f"{content} not used: {why}; {instead}"
-        fix = f"{command} --diff, then {command}"
+            why = _changed(unit.change(trusted))
+        return self._held(path, content, why, instead)
+
+    def _held(self, path: str, content: str, why: str | CodeProblem, instead: str) -> Diagnostic:
+        command = f"satchel trust {quote(self.project.folder)}"
+        text = why if isinstance(why, str) else f"it cannot be compared completely: {why.text}"
+        fix = f"{command} --diff, then {command}" if isinstance(why, str) else why.fix
+        message = f"{content} not used: {text}; {instead}"
         return make_diagnostic("code-held", Where(path), message, fix)
 
-    def refusal_to_start(self, server: str, path: str, unit: CodeUnit | None) -> Diagnostic:
-        """Return why a server must not be started if its files are not those of `unit`."""
-        return self.refusal(path, f"MCP server {server!r} is", unit, instead="it is not started")
+    def refusal_to_start(self, server: str, path: str, change: str | CodeProblem) -> Diagnostic:
+        """Return why a server is not started: a file it may start changed, or a problem."""
+        why = _changed(change) if isinstance(change, str) else change
+        return self._held(path, f"MCP server {server!r} is", why, "it is not started")
+
+
+def _changed(name: str) -> str:
+    return f"{name} changed after it was trusted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
     """Compares what a server of a project may run with what is trusted, before each start."""
 
-    trusted: Mapping[str, str] = field(hash=False)
-    now: Callable[[], Mapping[str, str] | None] = field(compare=False)
-    refusal: Diagnostic = field(compare=False)
+    trusted: tuple[CodeUnit | None, ...] = field(hash=False)
+    change: Callable[[], str | CodeProblem] = field(compare=False)
+    """Returns what changed, `""` if nothing did."""
+    refusal: Callable[[str | CodeProblem], Diagnostic] = field(compare=False)
 
     def __call__(self) -> Diagnostic | None:
         """Return why the server must not be started, `None` if it may be."""
-        return None if self.now() == self.trusted else self.refusal
+        return self.refusal(change) if (change := self.change()) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,34 +315,34 @@ class TrustGate:
         grant = self.at(file.path) if file.scope is Precedence.PROJECT else None
         if grant is None or grant.units is None:
             return None
-        from satchel.trust.code_units import (  # lazy: needed only with projects
-            current_settings_digests,
-            program_digests,
-        )
+        # lazy: needed only with projects
+        from satchel.trust.code_units import CodeUnit, change_of_settings
 
-        unit = grant.trusted(os.path.basename(file.path))
-        trusted = program_digests(unit, [unit.key]) if unit else {}
-        now = partial(current_settings_digests, file, grant.project.folder)
-        refusal = grant.refusal_to_start(name, file.path, unit)
-        return StartCheck(trusted=trusted, now=now, refusal=refusal)
+        base, key = grant.project.folder, os.path.basename(file.path)
+        trusted = grant.trusted(key) or CodeUnit(key, {})
+        return StartCheck(
+            trusted=(trusted,),
+            change=partial(change_of_settings, file, base, trusted),
+            refusal=partial(grant.refusal_to_start, name, file.path),
+        )
 
     def check_of_plugin(self, name: str, plugin: PluginEntry) -> StartCheck | None:
         """Return the check for a server of a plugin, `None` if it needs none."""
         grant = self.at(plugin.path) if plugin.scope is Precedence.PROJECT else None
         if grant is None or grant.units is None:
             return None
-        from satchel.trust.code_units import (  # lazy: needed only with projects
-            current_plugin_digests,
-            program_digests,
-        )
+        # lazy: needed only with projects
+        from satchel.trust.code_units import CodeUnit, change_of_plugin, project_key
 
         base, listed = grant.project.folder, plugin.unit.removeprefix(plugin.path)
-        unit = grant.trusted(os.path.relpath(plugin.path, base) + listed)
-        trusted = program_digests(unit, ()) if unit else {}
+        key = os.path.relpath(plugin.path, base) + listed
+        trusted, project = grant.trusted(key) or CodeUnit(key, {}), grant.trusted(project_key(key))
         servers = plugin.contribution.servers
-        now = partial(current_plugin_digests, plugin.path, servers, base, trusted)
-        refusal = grant.refusal_to_start(name, plugin.path, unit)
-        return StartCheck(trusted=trusted, now=now, refusal=refusal)
+        return StartCheck(
+            trusted=(trusted, project),
+            change=partial(change_of_plugin, plugin.path, servers, base, trusted, project),
+            refusal=partial(grant.refusal_to_start, name, plugin.path),
+        )
 
     def variables(
         self, path: str, scope: Precedence, requested: Iterable[str]

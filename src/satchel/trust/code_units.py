@@ -9,36 +9,31 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from satchel.configuration.projects import SERVERS_FILE
 from satchel.configuration.selection import SELECTION_FILE
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.files.compiled_cache import is_replaceable, may_use_compiled
+from satchel.files.compiled_cache import may_use_compiled
 from satchel.files.file_reader import (
-    Stamp,
     UnitFile,
-    UnreadableFileError,
     digest_of,
-    is_inside,
     real_path,
-    reason_of,
 )
-from satchel.files.open_folder import read_inside
-from satchel.files.secret_files import is_secret_file
 from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.trust.fetched_servers import (
-    may_have_code,
-    may_hide_names,
-    may_use_project,
-    runs_from_above,
+from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
+from satchel.trust.plugin_servers import leads_out, stays_in_folder
+from satchel.trust.program_files import (
+    CodeFile,
+    CodeProblem,
+    is_skill_code,
+    read_code_file,
+    runnable_files,
+    text_of,
 )
 
 if TYPE_CHECKING:
@@ -47,34 +42,15 @@ if TYPE_CHECKING:
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.skill_findings import SkillFinding
 
-_LARGEST_PROGRAM = 64 * MIB
-_MOST_PROGRAM_FILES = 20_000
-_LARGEST_TEXT = MIB
-"""Texts up to this size are shown, others by their digest."""
 _LARGEST_OTHER_FILE = 5 * MIB
 """Larger files of a skill are compared only below `scripts`, since by default no others run."""
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
-_PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _SETTINGS = frozenset({SELECTION_FILE, SERVERS_FILE})
 """Compared by what they define: while one is half written, its servers must not stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class CodeFile:
-    """The digest of a file or definition, and its text if that was asked for."""
-
-    digest: str
-    text: str = ""
-    """`""` also for a file that is no text, or too long."""
-
-
-class CodeProblem(NamedTuple):
-    """Why code cannot be compared completely, and so is not used."""
-
-    text: str
-    fix: str = "take files out of the folder, or name it with --plugins or in your own satchel.toml"
+_OWN = _SETTINGS | {LOCK_FILE}
+"""Files of a project that Satchel reads itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +58,10 @@ class CodeUnit:
     """What can run of one plugin, file of settings or skill."""
 
     key: str
-    """Its path inside the project, with the name in a marketplace after `#`."""
+    """Its path inside the project, with the name in a marketplace after `#`.
+
+    With a slash at the end, it is the rest of the project that servers of a plugin may use.
+    """
     files: Mapping[str, CodeFile]
     """Its files by their path inside the unit, and its definitions by what they define."""
     problem: CodeProblem | None = None
@@ -97,36 +76,29 @@ class CodeUnit:
         """Return the digest of one of its files or definitions, `""` if it has none."""
         return file.digest if (file := self.files.get(name)) else ""
 
-    def first_change(self, before: CodeUnit) -> str:
-        """Return the first file that is not as in `before`; `"it"` for its definitions."""
-        names = sorted({*self.files, *before.files} - {self.key, _SERVERS, LISTING})
-        changed = (name for name in names if self.digest_at(name) != before.digest_at(name))
-        return next(changed, "it")
+    @property
+    def is_of_project(self) -> bool:
+        """Return whether its files are named by their paths inside the project."""
+        return self.key.endswith("/") or self.key in self.files
+
+    def change(self, trusted: CodeUnit) -> str:
+        """Return what changed since it was trusted: the first file, or `"it"`."""
+        names = {*self.files, *trusted.files} - {self.key, _SERVERS, LISTING}
+        return _first_change(*(_digests(it, names) for it in (trusted, self))) or "it"
 
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
     tables = _tables_of(finding.servers)
-    declared = json.dumps(tables, default=_plain)
-    is_local = any(server.is_local for server in finding.servers)
-    files, problem = _runnable_files(
-        finding.path, base, declared, only_scripts=not is_local, with_text=with_text,
-        with_compiled=may_run_compiled(tables),
-    )  # fmt: skip
+    files, problem = _programs_in(finding.path, base, tables, with_text=with_text)
     if not (finding.sources or finding.servers or files):
         return None
-    if is_local and _leads_out(declared, real_path(finding.path), real_path(base)):
+    is_whole = real_path(finding.path) == real_path(base)
+    if is_whole and any(leads_out(table, base, base) for table in tables):
         problem = problem or CodeProblem(
-            "a server of it names '..' or a file outside of its folder",
-            "declare the server in the project's satchel.toml",
+            "a server of it names '..'", "copy what the server uses into its folder"
         )
-    with_code = [it["name"] for it in tables if may_have_code(it, finding.path)]
-    if base != finding.path and with_code:
-        problem = problem or CodeProblem(
-            f"an argument or a variable of its server {with_code[0]!r} may be code",
-            "put it into a file of the plugin, or declare the server in the project's satchel.toml",
-        )
-    problem = problem or _used_above(tables, finding.path)
+    problem = problem or _used_above(tables, base)
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
@@ -137,12 +109,59 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
-def _leads_out(declared: str, root: str, project: str) -> bool:
-    # `/a//b` and `/a/./b` are `/a/b`.
-    declared = re.sub(r"(?:/\.?(?=/))+", "", unquote(declared))
-    # A path of the project that is not below the plugin.
-    inside, outside = (json.dumps(path)[1:-1] for path in (root, project))
-    return bool(_PARENT_FOLDER.search(declared)) or outside in declared.replace(inside, "")
+def project_unit(
+    path: str,
+    key: str,
+    servers: Iterable[McpServerManifest],
+    base: str,
+    *,
+    with_text: bool = False,
+) -> CodeUnit | None:
+    """Return all files of a project, if the servers of a plugin in it may use more than its folder.
+
+    `path` is the folder of the plugin, `key` the key of its own unit. Where it is not known which
+    files a command uses, each of them counts.
+    """
+    tables, is_whole = _tables_of(servers), real_path(path) == real_path(base)
+    if is_whole or all(stays_in_folder(table, path, base) for table in tables):
+        return None
+    hides_names = any(map(may_hide_names, tables))
+    files, problem = _programs_in(
+        base, base, tables, with_text=with_text, with_skill_texts=hides_names
+    )
+    if not hides_names:
+        declared = _declared(tables)
+        files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
+    return CodeUnit(project_key(key), files, problem or _used_above(tables, base))
+
+
+def project_key(key: str) -> str:
+    """Return the key of the files of a project that servers of a plugin may use."""
+    return f"project of {key}/"  # No path that is compared ends with a slash.
+
+
+def _programs_in(
+    folder: str,
+    base: str,
+    tables: Sequence[Mapping[str, Any]],
+    *,
+    with_text: bool = False,
+    with_skill_texts: bool = False,
+) -> tuple[dict[str, CodeFile], CodeProblem | None]:
+    """Return the files of a folder that its scripts and the servers in `tables` could run."""
+    return runnable_files(
+        folder,
+        base,
+        _declared(tables),
+        only_scripts=not any("command" in table for table in tables),
+        with_text=with_text,
+        with_compiled=may_run_compiled(tables),
+        with_skill_texts=with_skill_texts,
+    )
+
+
+def _declared(tables: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps(tables, default=_plain)
 
 
 def _used_above(tables: Iterable[Mapping[str, Any]], folder: str) -> CodeProblem | None:
@@ -184,19 +203,15 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     name = os.path.basename(file.path)
     files = {name: _definition(parts, with_text=with_text)}
     problem: CodeProblem | None = None
-    if any(may_use_project(table, base) for table in file.servers.values()):
-        declared = json.dumps(parts["servers"], default=_plain)
+    tables = [{"name": server, **table} for server, table in file.servers.items()]
+    if any(may_use_project(table, base) for table in tables):
         # What a command runs is not known: it starts in the project, and all files may be used.
-        with_compiled = may_run_compiled(file.servers.values())
-        programs, problem = _runnable_files(
-            base, base, declared, with_text=with_text, with_compiled=with_compiled
-        )
-        is_hidden = any(map(may_hide_names, file.servers.values()))
+        programs, problem = _programs_in(base, base, tables, with_text=with_text)
+        left_out = _SETTINGS if any(map(may_hide_names, tables)) else _OWN
         for path, program in programs.items():
-            is_own = path in _SETTINGS or (path == LOCK_FILE and not is_hidden)
-            if not is_own or path in declared:
+            if path not in left_out or path in _declared(tables):
                 files[f"./{path}" if path == name else path] = program
-        problem = problem or _used_above(file.servers.values(), base)
+        problem = problem or _used_above(tables, base)
     return CodeUnit(name, files, problem)
 
 
@@ -224,47 +239,65 @@ def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
     """Return the diagnostic of a unit that cannot be compared completely, so never runs."""
     assert unit.problem is not None
     message = f"its code cannot be compared completely, and is not used: {unit.problem.text}"
-    where = Where(os.path.join(base, unit.key))
+    where = Where(base if unit.is_of_project else os.path.join(base, unit.key))
     return make_diagnostic("code-held", where, message, unit.problem.fix)
 
 
-def program_digests(unit: CodeUnit, others: Iterable[str]) -> dict[str, str]:
-    """Return the digests of the files that servers may start: all of a unit but `others`."""
-    skipped = {_SERVERS, LISTING, *others}
-    return {name: file.digest for name, file in unit.files.items() if name not in skipped}
-
-
 def programs_unchanged(unit: CodeUnit, trusted: CodeUnit, others: Collection[str]) -> bool:
-    """Return whether the files that servers may start are the trusted ones."""
-    return not unit.problem and program_digests(unit, others) == program_digests(trusted, others)
+    """Return whether the files that servers may start, all but `others`, are the trusted ones."""
+    return not unit.problem and _programs(unit, others) == _programs(trusted, others)
 
 
-def current_settings_digests(file: SelectionFile, base: str) -> Mapping[str, str] | None:
-    """Return the digests of the files on disk that the servers of settings may start.
+def change_of_settings(file: SelectionFile, base: str, trusted: CodeUnit) -> str | CodeProblem:
+    """Return the first file on disk that servers of settings may start and that changed, or `""`.
 
-    `None` if they cannot be compared.
+    It is a problem if the files cannot be compared.
     """
     unit = settings_unit(file, base)
-    return None if unit is None or unit.problem else program_digests(unit, [unit.key])
+    if unit is None or unit.problem:
+        return unit.problem if unit and unit.problem else "it"
+    return _first_change(_programs(trusted, [unit.key]), _programs(unit, [unit.key]))
 
 
-def current_plugin_digests(
-    path: str, servers: Iterable[McpServerManifest], base: str, trusted: Mapping[str, str]
-) -> Mapping[str, str] | None:
-    """Return the digests of the files on disk that the servers of a plugin may start.
+def change_of_plugin(
+    path: str,
+    servers: Collection[McpServerManifest],
+    base: str,
+    trusted: CodeUnit,
+    trusted_project: CodeUnit | None,
+) -> str | CodeProblem:
+    """Return the first file on disk that servers of a plugin may start and that changed, or `""`.
 
-    `None` if they cannot be compared.
+    It is a problem if the files cannot be compared.
     """
     tables, root = _tables_of(servers), real_path(path)
-    declared = json.dumps(tables, default=_plain)
-    files, problem = _runnable_files(path, base, declared, with_compiled=may_run_compiled(tables))
-    problem = problem or _used_above(tables, path)
-    now = {name: file.digest for name, file in files.items()}
-    for name, digest in trusted.items():
+    files, problem = _programs_in(path, base, tables)
+    before, now = _programs(trusted), {name: file.digest for name, file in files.items()}
+    for name, digest in before.items():
         # An imported file is compared by its content, also behind a link.
         if now.get(name) != digest and (file := read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
-    return None if problem else now
+    if change := problem or _used_above(tables, base) or _first_change(before, now):
+        return change
+    if (project := project_unit(path, trusted.key, servers, base)) is None:
+        return ""
+    before = _programs(trusted_project) if trusted_project else {}
+    return project.problem or _first_change(before, _programs(project))
+
+
+def _programs(unit: CodeUnit, others: Iterable[str] = ()) -> dict[str, str]:
+    """Return the digests of the files that servers may start: all of a unit but `others`."""
+    return _digests(unit, {*unit.files} - {_SERVERS, LISTING, *others})
+
+
+def _digests(unit: CodeUnit, names: Iterable[str]) -> dict[str, str]:
+    return {name: unit.files[name].digest for name in names if name in unit.files}
+
+
+def _first_change(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return the first file that is not as before, `""` if all are."""
+    names = sorted(before.keys() | now.keys())
+    return next((name for name in names if before.get(name) != now.get(name)), "")
 
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:
@@ -277,97 +310,9 @@ def server_variables(server: McpServerManifest) -> tuple[str, ...]:
     return requested_variables([server.table]) if server.of_claude else ()
 
 
-def _runnable_files(
-    folder: str,
-    base: str,
-    declared: str,
-    *,
-    only_scripts: bool = False,
-    with_text: bool = False,
-    with_compiled: bool = False,
-) -> tuple[dict[str, CodeFile], CodeProblem | None]:
-    """Return all files of a folder that could run, and why they cannot be compared.
-
-    Skips `.git`, Markdown of skills, and, unless `with_compiled`, files that Python can compile
-    again. A file that `declared` names is never skipped. A link is compared by the path that it
-    contains.
-    """
-    with_compiled = with_compiled or "__pycache__" in declared
-    root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
-    # Folders inside a skill, and whether that skill has scripts.
-    has_scripts: dict[str, bool] = {}
-    try:
-        for above, folders, names in os.walk(root, onerror=_fail):
-            folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
-            if "SKILL.md" in names or os.path.dirname(above) in has_scripts:
-                skill_has = has_scripts.get(os.path.dirname(above), False)
-                has_scripts[above] = skill_has or "scripts" in folders
-            links = [name for name in folders if os.path.islink(os.path.join(above, name))]
-            for name in sorted((*names, *links)):
-                path = os.path.join(above, name)
-                key = os.path.relpath(path, root).replace(os.sep, "/")
-                is_text = above in has_scripts and name.endswith(".md") and name not in declared
-                is_cached = not with_compiled and is_replaceable(path)
-                is_used = is_skill_code(key) or has_scripts.get(above)
-                if is_text or is_cached or (only_scripts and not is_used):
-                    continue
-                if len(files) >= _MOST_PROGRAM_FILES:
-                    problem = f"{folder} has more than {_MOST_PROGRAM_FILES} files"
-                    return files, CodeProblem(problem)
-                files[key] = _program(path, root, project, with_text=with_text)
-    except (UnreadableFileError, RecursionError) as error:
-        return files, CodeProblem(str(error) or f"{folder} is too deep")
-    return files, None
-
-
-def _fail(error: OSError) -> None:
-    raise UnreadableFileError(f"{error.filename} cannot be listed: {reason_of(error)}")
-
-
-def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile:
-    """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
-    if os.path.islink(path):
-        text, target = f"link to {os.readlink(path)}", real_path(path)
-        if is_inside(target, project) and not is_inside(target, root):
-            raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
-        if is_inside(target, root) and os.path.isfile(target):
-            text += f" with digest {digest_of(_read_bytes(target, root))}"
-        return CodeFile(digest_of(os.fsencode(text)), text)
-    stamp = Stamp.at(path)
-    if stamp.is_settled() and not with_text:
-        return CodeFile(_cached_digest(path, root, stamp))
-    data = _read_bytes(path, root)
-    text = _text_of(os.path.relpath(path, root), data) if with_text else ""
-    return CodeFile(digest_of(data), text)
-
-
-@lru_cache(_MOST_PROGRAM_FILES)
-def _cached_digest(path: str, root: str, _stamp: Stamp) -> str:
-    return digest_of(_read_bytes(path, root))
-
-
-def _read_bytes(path: str, root: str) -> bytes:
-    try:
-        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
-    except UnreadableFileError as error:
-        raise UnreadableFileError(f"{path} cannot be read: {error}") from None
-    if len(data) > _LARGEST_PROGRAM:
-        raise UnreadableFileError(f"{path} is larger than {_LARGEST_PROGRAM // MIB} MiB")
-    return data
-
-
-def read_code_file(path: str, root: str) -> CodeFile | None:
-    """Return a file with its text, `None` if it cannot be read or is too large."""
-    try:
-        data = _read_bytes(path, root)
-    except UnreadableFileError:
-        return None
-    return CodeFile(digest_of(data), _text_of(os.path.relpath(path, root), data))
-
-
 def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
     data = file.data if with_text else None
-    return CodeFile(file.digest, _text_of(file.name, data) if data else "")
+    return CodeFile(file.digest, text_of(file.name, data) if data else "")
 
 
 def _definition(value: object, *, with_text: bool) -> CodeFile:
@@ -383,21 +328,6 @@ def _tables_of(servers: Iterable[McpServerManifest]) -> list[dict[str, Any]]:
     return [{"name": server.name, **server.table} for server in servers]
 
 
-def is_skill_code(name: str) -> bool:
-    """Return whether a file of a skill counts as its code, by its name."""
-    return "/scripts/" in f"/{name}"
-
-
 def may_be_run(name: str) -> bool:
     """Return whether scripts of a skill may run a file of it: all but its texts."""
     return is_skill_code(name) or not name.endswith(".md")
-
-
-def _text_of(name: str, data: bytes) -> str:
-    """Return a text, with bytes that are not UTF-8 as escapes; `""` if it is no text or long.
-
-    The values in a `.env` file are never shown or recorded, so it has only its digest.
-    """
-    if len(data) > _LARGEST_TEXT or b"\0" in data or is_secret_file(name):
-        return ""
-    return data.decode("utf-8", "backslashreplace")

@@ -6,15 +6,14 @@ What is not understood counts as a use, so that the files of the project are com
 import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from satchel.files.file_reader import is_inside, real_path
+from satchel.files.file_reader import real_path
 from satchel.files.installed_programs import find_program
-from satchel.formats.mcp_json import PLUGIN_ROOT
 from satchel.trust.runner_commands import (
     FETCH_FLAGS,
     FETCH_OPTIONS,
@@ -47,22 +46,8 @@ _SECOND_RUNNER = re.compile(
     re.IGNORECASE,
 )
 """What is fetched under these names runs files and modules of the current folder."""
-_INTERPRETER = re.compile(
-    r"((python|pypy)[\w.]*|node|bun|deno|uv|ruby|php|perl|(ba|z|da|k)?sh)(\.exe)?"
-)
-"""Programs that start a script, and give it the arguments behind it."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
-_COMMAND_RUNNERS = frozenset(("awk", "gawk", "mawk", "sed", "make", "env", "xargs"))
-"""Programs that take code or commands in any argument."""
-_CODE_NAMES = ("BASH_ENV", "ENV", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "PYTHONSTARTUP")
-"""Variables with code, or a file of code, for shells and interpreters."""
-_CODE_OPTION = re.compile(
-    r"-\w*[cCeEprS]\w*|--(eval|print|require|import|command)(=.*)?|/[cCkK]|-EncodedCommand",
-    re.DOTALL,
-)
-"""An option that shells and interpreters take code after, or a file that runs first."""
-_PLUGIN_FOLDER = re.compile(rf"\$\{{(CLAUDE_)?{PLUGIN_ROOT}\}}")
 _VARIABLE = re.compile(r"\$\{\w+\}")
 """A variable of the user's, which the project does not set."""
 _LONGEST_SHORT_OPTIONS = 64
@@ -75,7 +60,7 @@ def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     args = table.get("args") or []
     if not isinstance(args, list | tuple):
         return True
-    if table.get("env") or table.get("env-file") or not _starts_at(base, table.get("cwd")):
+    if table.get("env") or table.get("env-file") or not starts_at(base, table.get("cwd")):
         return True
     args = list(map(str, args))
     return not fetches_only(str(command), args, base) or any(_names_file(it, base) for it in args)
@@ -94,29 +79,7 @@ def may_hide_names(table: Mapping[str, Any]) -> bool:
     env = table.get("env")
     values = env.values() if isinstance(env, Mapping) else [env]
     words = (str(table.get("command")), *map(str, values))
-    return any(map(_may_be_code, _arguments(table))) or any(map(_has_signs, words))
-
-
-def may_have_code(table: Mapping[str, Any], folder: str) -> bool:
-    """Return whether an argument may be code of a shell or an interpreter: it may use any file.
-
-    Not what a program that is fetched, or a script in the server's folder, gets as arguments.
-    """
-    command, args = str(table.get("command")), _arguments(table)
-    if fetches_only(command, args, folder):
-        return False
-    env = table.get("env")
-    if isinstance(env, Mapping) and any(_may_be_code(str(env.get(it, ""))) for it in _CODE_NAMES):
-        return True
-    name = re.split(r"[/\\]", command)[-1]
-    is_interpreter = _INTERPRETER.fullmatch(name) is not None
-    if is_interpreter or name in _COMMAND_RUNNERS:
-        has_script = is_interpreter and _starts_at(folder, table.get("cwd"))
-        words = args[: _script_at(name, args, folder)] if has_script else args
-        return any(_may_be_code(word) and not _is_plain(word) for word in words)
-    parts = parse_runner(name, args)
-    rest = args[parts.program_at :] if parts else args
-    return any(_CODE_OPTION.fullmatch(it) and _may_be_code(code) for it, code in pairwise(rest))
+    return any(map(_may_be_code, _arguments(table))) or any(map(has_signs, words))
 
 
 def _arguments(table: Mapping[str, Any]) -> list[str]:
@@ -124,29 +87,12 @@ def _arguments(table: Mapping[str, Any]) -> list[str]:
     return [*map(str, args)] if isinstance(args, list | tuple) else [str(args)]
 
 
-def _script_at(name: str, args: Sequence[str], folder: str) -> int:
-    """Return where the script or module of an interpreter is, or the number of arguments."""
-    parts = parse_runner(name, args)
-    words = (at for at, word in enumerate(args) if not word.startswith("-"))
-    at = parts.program_at if parts else next(words, len(args))
-    is_module = "-m" in args[:at] and name.startswith("python")
-    is_script = at < len(args) and _is_script(args[at], folder)
-    has_code = any(map(_CODE_OPTION.fullmatch, args[:at]))
-    return at if (is_script or is_module) and not has_code else len(args)
-
-
-def _is_script(word: str, folder: str) -> bool:
-    """Return whether a word is no option or command but the path of a file in a folder."""
-    path = real_path(os.path.join(folder, _PLUGIN_FOLDER.sub(lambda _: folder, word)))
-    is_path = not word.startswith("-") and ("." in word or "/" in word)
-    return is_path and is_inside(path, real_path(folder)) and os.path.isfile(path)
-
-
 def _may_be_code(word: str) -> bool:
-    return _has_signs(word) or len(word.split()) > 1
+    return has_signs(word) or len(word.split()) > 1
 
 
-def _has_signs(word: str) -> bool:
+def has_signs(word: str) -> bool:
+    """Return whether a shell or a program could make other words of a word."""
     return _UNSEEN.search(_VARIABLE.sub("", word)) is not None
 
 
@@ -158,7 +104,7 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
     command, args = str(table.get("command")), table.get("args") or []
     args = list(map(str, args)) if isinstance(args, list | tuple) else []
     words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
-    is_fetched = fetches_only(command, args, base) and _starts_at(base, table.get("cwd"))
+    is_fetched = fetches_only(command, args, base) and starts_at(base, table.get("cwd"))
     names = () if is_fetched or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
     if {"uv", "run"}.issubset(words) and not _has_no_project(command, args):
         names = (*names, *_UV_FILES)
@@ -174,8 +120,8 @@ def _has_no_project(command: str, args: Sequence[str]) -> bool:
     return skips_project and os.path.basename(command) == "uv"
 
 
-def _starts_at(base: str, cwd: object) -> bool:
-    # Without `cwd`, a server starts in the project.
+def starts_at(base: str, cwd: object) -> bool:
+    """Return whether a server with this `cwd` starts in a folder; without one it does."""
     return not cwd or real_path(os.path.join(base, str(cwd))) == real_path(base)
 
 
@@ -187,17 +133,25 @@ def _is_fetched(command: str, args: Sequence[str]) -> bool:
     # With packages, the program may be one that is installed here, such as a shell.
     has_packages = any(option.name in {*PACKAGE_OPTIONS, "-p"} for option in parts.options)
     is_local = has_packages and find_program(parts.program) is not None
-    runs_others = any(map(_SECOND_RUNNER.fullmatch, " ".join(args[parts.program_at :]).split()))
-    return _is_plain(parts.program) and not is_local and not runs_others
+    rest = args[parts.program_at + 1 :]
+    runs_others = _SECOND_RUNNER.fullmatch(parts.program) or any(map(_names_program, rest))
+    return is_name_or_url(parts.program) and not is_local and not runs_others
+
+
+def _names_program(word: str) -> bool:
+    """Return whether a part of an argument is a program, which may then be started."""
+    parts = () if _URL.fullmatch(word) else filter(None, re.split(r"[\s=:,@+]+", word))
+    return any(_SECOND_RUNNER.fullmatch(part) or find_program(part) for part in parts)
 
 
 def _is_harmless(option: RunnerOption) -> bool:
     if option.value is None:
         return option.name in FETCH_FLAGS
-    return option.name in FETCH_OPTIONS and _is_plain(option.value)
+    return option.name in FETCH_OPTIONS and is_name_or_url(option.value)
 
 
-def _is_plain(word: str) -> bool:
+def is_name_or_url(word: str) -> bool:
+    """Return whether a word is the name of a package, with its version, or a web address."""
     return bool(_NAME.fullmatch(word) or _URL.fullmatch(word))
 
 

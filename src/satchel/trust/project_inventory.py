@@ -31,7 +31,9 @@ from satchel.sources.skill_scan import scan_skills
 from satchel.trust.code_units import (
     CodeUnit,
     incomparable,
+    plugin_key,
     plugin_unit,
+    project_unit,
     requested_variables,
     server_variables,
     settings_unit,
@@ -120,6 +122,7 @@ def read_inventory(project: Project) -> ProjectInventory:
     skills = tuple(finding for scan in skill_scans for finding in scan.findings.values())
     units = [
         *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
+        *(_project_unit(plugin, base) for plugin in plugins),
         *(settings_unit(file, base, with_text=True) for file in files),
         *(
             skill_unit(finding, base, with_text=True)
@@ -175,6 +178,11 @@ def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:
     for folder in plugin.skills:
         root = skills_of_plugin(folder, plugin.path, plugin.policy, plugin.folder_name)
         yield replace(root, within=root.within or base, project=base)
+
+
+def _project_unit(plugin: PluginFinding, base: str) -> CodeUnit | None:
+    key = plugin_key(plugin, base)
+    return project_unit(plugin.path, key, plugin.servers, base, with_text=True)
 
 
 def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:

@@ -1,0 +1,147 @@
+"""Read the files of a folder that a program in it could run, with their digests."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import NamedTuple
+
+from satchel.files.compiled_cache import is_replaceable
+from satchel.files.file_reader import (
+    Stamp,
+    UnreadableFileError,
+    digest_of,
+    is_inside,
+    real_path,
+    reason_of,
+)
+from satchel.files.open_folder import read_inside
+from satchel.files.secret_files import is_secret_file
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
+
+_LARGEST_PROGRAM = 64 * MIB
+_MOST_PROGRAM_FILES = 20_000
+_LARGEST_TEXT = MIB
+"""Texts up to this size are shown, others by their digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """The digest of a file or definition, and its text if that was asked for."""
+
+    digest: str
+    text: str = ""
+    """`""` also for a file that is no text, or too long."""
+
+
+class CodeProblem(NamedTuple):
+    """Why code cannot be compared completely, and so is not used."""
+
+    text: str
+    fix: str = "take files out of the folder, or name it with --plugins or in your own satchel.toml"
+
+
+def runnable_files(
+    folder: str,
+    base: str,
+    declared: str,
+    *,
+    only_scripts: bool = False,
+    with_text: bool = False,
+    with_compiled: bool = False,
+    with_skill_texts: bool = False,
+) -> tuple[dict[str, CodeFile], CodeProblem | None]:
+    """Return all files of a folder that could run, and why they cannot be compared.
+
+    Skips `.git`, Markdown of skills, and, unless `with_compiled`, files that Python can compile
+    again. A file that `declared` names is never skipped. A link is compared by the path that it
+    contains.
+    """
+    with_compiled = with_compiled or "__pycache__" in declared
+    root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
+    # Folders inside a skill, and whether that skill has scripts.
+    has_scripts: dict[str, bool] = {}
+    try:
+        for above, folders, names in os.walk(root, onerror=_fail):
+            folders[:] = sorted(name for name in folders if name != ".git" or name in declared)
+            if "SKILL.md" in names or os.path.dirname(above) in has_scripts:
+                skill_has = has_scripts.get(os.path.dirname(above), False)
+                has_scripts[above] = skill_has or "scripts" in folders
+            links = [name for name in folders if os.path.islink(os.path.join(above, name))]
+            for name in sorted((*names, *links)):
+                path = os.path.join(above, name)
+                key = os.path.relpath(path, root).replace(os.sep, "/")
+                is_text = above in has_scripts and name.endswith(".md") and name not in declared
+                is_skipped = is_text and not with_skill_texts
+                is_cached = not with_compiled and is_replaceable(path)
+                is_used = is_skill_code(key) or has_scripts.get(above)
+                if is_skipped or is_cached or (only_scripts and not is_used):
+                    continue
+                if len(files) >= _MOST_PROGRAM_FILES:
+                    problem = f"{folder} has more than {_MOST_PROGRAM_FILES} files"
+                    return files, CodeProblem(problem)
+                files[key] = _program(path, root, project, with_text=with_text)
+    except (UnreadableFileError, RecursionError) as error:
+        return files, CodeProblem(str(error) or f"{folder} is too deep")
+    return files, None
+
+
+def _fail(error: OSError) -> None:
+    raise UnreadableFileError(f"{error.filename} cannot be listed: {reason_of(error)}")
+
+
+def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile:
+    """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
+    if os.path.islink(path):
+        text, target = f"link to {os.readlink(path)}", real_path(path)
+        if is_inside(target, project) and not is_inside(target, root):
+            raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
+        if is_inside(target, root) and os.path.isfile(target):
+            text += f" with digest {digest_of(_read_bytes(target, root))}"
+        return CodeFile(digest_of(os.fsencode(text)), text)
+    stamp = Stamp.at(path)
+    if stamp.is_settled() and not with_text:
+        return CodeFile(_cached_digest(path, root, stamp))
+    data = _read_bytes(path, root)
+    text = text_of(os.path.relpath(path, root), data) if with_text else ""
+    return CodeFile(digest_of(data), text)
+
+
+@lru_cache(_MOST_PROGRAM_FILES)
+def _cached_digest(path: str, root: str, _stamp: Stamp) -> str:
+    return digest_of(_read_bytes(path, root))
+
+
+def _read_bytes(path: str, root: str) -> bytes:
+    try:
+        data, _ = read_inside(path, _LARGEST_PROGRAM, root)
+    except UnreadableFileError as error:
+        raise UnreadableFileError(f"{path} cannot be read: {error}") from None
+    if len(data) > _LARGEST_PROGRAM:
+        raise UnreadableFileError(f"{path} is larger than {_LARGEST_PROGRAM // MIB} MiB")
+    return data
+
+
+def read_code_file(path: str, root: str) -> CodeFile | None:
+    """Return a file with its text, `None` if it cannot be read or is too large."""
+    try:
+        data = _read_bytes(path, root)
+    except UnreadableFileError:
+        return None
+    return CodeFile(digest_of(data), text_of(os.path.relpath(path, root), data))
+
+
+def is_skill_code(name: str) -> bool:
+    """Return whether a file of a skill counts as its code, by its name."""
+    return "/scripts/" in f"/{name}"
+
+
+def text_of(name: str, data: bytes) -> str:
+    """Return a text, with bytes that are not UTF-8 as escapes; `""` if it is no text or long.
+
+    The values in a `.env` file are never shown or recorded, so it has only its digest.
+    """
+    if len(data) > _LARGEST_TEXT or b"\0" in data or is_secret_file(name):
+        return ""
+    return data.decode("utf-8", "backslashreplace")
