@@ -257,3 +257,19 @@ def test_what_is_unknown_or_down_is_one_line(run, offers, here):
     result = run("mcp", "tools", "box")
     assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
     assert "FileNotFoundError" in result.stderr
+
+
+def test_a_server_of_a_plugin_is_not_started_if_a_file_it_may_use_changed(run, here, write_files):
+    write_files(
+        here,
+        {
+            "plugins/demo/.claude-plugin/plugin.json": '{"name": "demo"}',
+            "plugins/demo/.mcp.json": json.dumps({"mcpServers": {"box": {"command": "make"}}}),
+            "Makefile": "x",
+        },
+    )
+    run("trust", "--code")
+    (here / "Makefile").write_text("y")
+    refused = run("mcp", "tools", "box", "--project")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "MCP server 'box' is not used: Makefile changed after it was trusted" in refused.stderr

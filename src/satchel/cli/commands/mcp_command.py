@@ -29,6 +29,8 @@ from satchel.text import one_line, visible
 
 _ABOUT_SERVERS = ("mcp-", "choices-", "code-", "project-", "trust-")
 """The beginnings of codes that explain why a server is missing."""
+_NOT_CONNECTED = ("mcp-server-down", "mcp-server-starting", "mcp-login-needed", "code-held")
+"""The codes that say why a server has no connection."""
 
 _state = click.option(
     "--state",
@@ -288,7 +290,7 @@ def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
         options=replace(item.options, lazy=False),
     )
     for down in app.catalog.diagnostics:
-        if down.code in {"mcp-server-down", "mcp-server-starting", "mcp-login-needed"}:
+        if down.code in _NOT_CONNECTED:
             raise SatchelError(down.message, where=str(down.where), fix=down.fix)
     return app
 
