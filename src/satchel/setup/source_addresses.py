@@ -17,6 +17,10 @@ _GITHUB = re.compile(
 _REV = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_KNOWN_USER = re.compile(
+    r"^((?:git\+)?https://)([^/?#@:]+)@(?=[^/?#@]+/(?:[^?#]*/)?\2(?:[/?#@]|$))"
+)
+"""A user name that is also a part of the path, as in https://acme@dev.azure.com/acme/project."""
 _SCHEMES = ("https", "ssh", "file")
 ARCHIVE_ENDING = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
 _SUBDIRECTORY = "subdirectory="
@@ -63,6 +67,8 @@ def read_address(text: str) -> SourceAddress:
     """Return the source that a text means. Raises `SatchelError`; secrets are never quoted."""
     if not text or not text.isprintable():
         raise SatchelError("the source is empty or has invisible characters", fix=_FORMS)
+    # Without a password it has no effect. Any other user name of https may be a token.
+    text = _KNOWN_USER.sub(r"\1", text)
     if text.startswith("github:"):
         return _github(text)
     if text.startswith("git+"):
@@ -135,7 +141,6 @@ def _require_safe(url: str) -> None:
     if parts.scheme not in _SCHEMES:
         fix = f"use {', '.join(f'git+{scheme}://' for scheme in _SCHEMES)}"
         raise SatchelError(f"addresses with {parts.scheme!r} are not used", fix=fix)
-    # In an https address, the user name may be a token.
     if parts.password is not None or (user and parts.scheme == "https"):
         problem = "the address has a password or token, which would be written down"
         raise SatchelError(problem, fix="leave out the part before '@', or use ssh")
