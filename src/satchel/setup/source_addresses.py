@@ -7,6 +7,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from satchel.errors import SatchelError
+from satchel.formats.source_text import without_known_user
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.search_roots import full_path
 
@@ -17,10 +18,6 @@ _GITHUB = re.compile(
 _REV = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_KNOWN_USER = re.compile(
-    r"^((?:git\+)?https://)([^/?#@:]+)@(?=[^/?#@]+/(?:[^?#]*/)?\2(?:[/?#@]|$))"
-)
-"""A user name that is also a part of the path, as in https://acme@dev.azure.com/acme/project."""
 _SCHEMES = ("https", "ssh", "file")
 ARCHIVE_ENDING = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
 _SUBDIRECTORY = "subdirectory="
@@ -68,7 +65,7 @@ def read_address(text: str) -> SourceAddress:
     if not text or not text.isprintable():
         raise SatchelError("the source is empty or has invisible characters", fix=_FORMS)
     # Without a password it has no effect. Any other user name of https may be a token.
-    text = _KNOWN_USER.sub(r"\1", text)
+    text = without_known_user(text)
     if text.startswith("github:"):
         return _github(text)
     if text.startswith("git+"):
@@ -144,12 +141,15 @@ def _require_safe(url: str) -> None:
     if parts.password is not None or (user and parts.scheme == "https"):
         problem = "the address has a password or token, which would be written down"
         raise SatchelError(problem, fix="leave out the part before '@', or use ssh")
+    if parts.query:
+        problem = "the address has a query, which may be a token and would be written down"
+        raise SatchelError(problem, fix="leave out the part from '?' on")
     host = host.removesuffix(f":{port}") if port is not None else host
     is_host = not host if parts.scheme == "file" else bool(_HOST.fullmatch(host))
     if not is_host or (user and not _USER.fullmatch(user)) or not parts.path.startswith("/"):
         raise SatchelError("the address has no valid host or path", fix=_FORMS)
-    if parts.query or " " in url or not url.isascii() or "/-" in f"/{parts.path[1:2]}":
-        raise SatchelError("the address has a query, a space or a strange character", fix=_FORMS)
+    if " " in url or not url.isascii() or "/-" in f"/{parts.path[1:2]}":
+        raise SatchelError("the address has a space or a strange character", fix=_FORMS)
 
 
 def _checked_rev(rev: str) -> str:
