@@ -115,6 +115,25 @@ def test_a_password_or_token_is_refused_and_not_repeated(text):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "github:hunter2@acme/x",
+        "github:acme/x?token=hunter2",
+        "hunter2@example.org/x",
+        "me:hunter2@example.org/x",
+        "https:/me:hunter2@example.org/x",
+        "HTTPS://hunter2@example.org/x",
+        "https://example.org/x.zip?token=hunter2",
+        "https://example.org/x.zip#token=hunter2",
+    ],
+)
+def test_what_may_be_a_token_is_not_repeated(text):
+    with pytest.raises(SatchelError) as caught:
+        read_address(text)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "plain"),
     [
         ("git+https://acme@dev.azure.com/acme/p/_git/x", "git+https://dev.azure.com/acme/p/_git/x"),

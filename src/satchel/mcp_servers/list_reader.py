@@ -192,7 +192,7 @@ async def read_list(
     except MCPError as problem:
         if is_connection_closed(problem) or is_expired(problem):
             raise
-        if not may_lack or problem.code != METHOD_NOT_FOUND:
+        if not may_lack or cursors or problem.code != METHOD_NOT_FOUND:
             failure = f"the server answered {shorten(one_line(problem.message), 300)!r}"
     except ValueError:  # pydantic's ValidationError, too
         failure = f"its response is not a list of {items.kind}s"

@@ -77,7 +77,8 @@ def read_address(text: str) -> SourceAddress:
         return SourceAddress(kind="folder", text=text, location=path)
     if os.path.isfile(path) and ARCHIVE_ENDING.search(path):
         return SourceAddress(kind="archive", text=text, location=path)
-    if "://" in text or re.match(r"[\w.-]+@[\w.-]+:", text):
+    # Not quoted: the part before "@" may be a token.
+    if "://" in text or re.match(r"(?:\w+:/*)?[^/\\]*@", text):
         raise SatchelError("this kind of address is not supported", fix=_FORMS)
     message = "is neither a folder nor an archive" if os.path.lexists(path) else "does not exist"
     raise SatchelError(message, where=text, fix=_FORMS)
@@ -86,7 +87,8 @@ def read_address(text: str) -> SourceAddress:
 def _github(text: str) -> SourceAddress:
     match = _GITHUB.fullmatch(text)
     if match is None or match["repo"] in {".", ".."}:
-        raise SatchelError("is not github:owner/repo[/path][@rev]", where=text)
+        shown = re.sub(r"^[^/]*@|\?.*", "***", text)
+        raise SatchelError("is not github:owner/repo[/path][@rev]", where=shown)
     return SourceAddress(
         kind="git",
         text=text,
