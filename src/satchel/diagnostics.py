@@ -151,7 +151,7 @@ mcp-server-starting        I I An MCP server is not connected yet.
 mcp-server-down            E E A connected MCP server cannot be reached.
 mcp-too-many-tools         W W An MCP server offers more tools than the limit.
 mcp-instructions-changed   W W The instructions of an MCP server differ from what was approved.
-mcp-tool-invalid           E E A tool of an MCP server is invalid; it is not served.
+mcp-tool-invalid           E E A tool of an MCP server is invalid, or its list of tools is.
 mcp-prompt-invalid         E E A prompt of an MCP server is invalid, or its list of prompts is.
 mcp-too-many-prompts       W W An MCP server lists more prompts than the limit.
 mcp-resource-invalid       E E A resource of an MCP server is invalid, or its list of resources is.
@@ -162,7 +162,7 @@ mcp-tool-held              W W A tool of an MCP server waits for approval.
 mcp-tool-changed           W W A tool of an MCP server changed since it was first seen.
 mcp-pins-unreadable        E E The file of pinned MCP tools cannot be read or written.
 mcp-tool-renamed           I I Tools of an MCP server are served under other names.
-mcp-skill-invalid          E E A skill of an MCP server is invalid; it is not served.
+mcp-skill-invalid          E E A skill of an MCP server is invalid, or its list of skills is.
 mcp-skills-unlisted        E E The skills of an MCP server cannot be listed.
 mcp-too-many-skills        W W An MCP server lists more skills than the limit.
 mcp-skill-unverified       E E A skill's file differs from what its MCP server listed; it is not

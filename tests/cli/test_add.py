@@ -463,6 +463,67 @@ def test_an_update_that_is_broken_or_gone_leaves_the_old_version(run, repository
     assert placed.read_bytes() == before
 
 
+USER = (
+    "the address has a password or token, which would be written down "
+    "(leave out the part before '@', or use ssh)"
+)
+QUERY = (
+    "the address has a query, which may be a token and would be written down "
+    "(leave out the part from '?' on)"
+)
+OLD_RECORDS = [
+    ("git+https://hunter2@h.example/a/b@v1", "git+https://***@h.example/a/b@v1", USER),
+    ("git+ssh://me:hunter2@h.example/a", "git+ssh://***:***@h.example/a", USER),
+    ("https://h.example/a.zip?token=hunter2", "https://h.example/a.zip?***", QUERY),
+]
+
+
+@pytest.mark.parametrize("old", OLD_RECORDS)
+def test_a_token_in_an_old_record_is_neither_shown_nor_locked(run, repository, home, here, old):
+    source, shown, reason = old
+    run("add", f"git+file://{repository}", "--only", "greet", "--project", "--yes")
+    run("add", f"git+file://{repository}", "--only", "greet", "--yes")
+    for folder in (home, here):
+        file = folder / ".satchel/sources.toml"
+        file.write_text(file.read_text().replace(f"git+file://{repository}", source))
+    result = run("update")
+    assert result.exit_code == 1
+    problem = f"its source in ~/.satchel/sources.toml cannot be used: {reason}"
+    assert result.stderr == f"Error: skill greet: {problem}\n"
+    again = run("add", f"git+file://{repository}", "--yes", "--only", "greet")
+    assert f"was added from {shown}" in again.stderr
+    trust = run("trust")
+    assert shown in trust.stdout
+    assert run("lock").exit_code == 0
+    lock = (here / "satchel.lock").read_text()
+    assert f'from = "{shown} ' in lock
+    run("add", f"git+file://{repository}", "--only", "demo", "--yes")
+    record = (home / ".satchel/sources.toml").read_text()
+    for text in (result.stdout, again.output, trust.output, lock, record):
+        assert "hunter2" not in text
+
+
+def test_a_token_in_an_old_lock_is_not_shown(run, repository, here):
+    run("add", f"git+file://{repository}", "--only", "greet", "--yes")
+    run("lock")
+    lock = here / "satchel.lock"
+    old = lock.read_text().replace(f"git+file://{repository}", "git+https://hunter2@h.example/x")
+    lock.write_text(old)
+    result = run("lock", "--diff")
+    assert "changed skill greet" in result.stdout
+    assert "git+https://***@h.example/x" in result.stdout
+    assert "hunter2" not in result.output
+
+
+def test_an_update_from_a_source_that_is_gone_names_what_was_added(run, repository, home):
+    run("add", str(repository), "--yes")
+    repository.rename(repository.with_name("elsewhere"))
+    result = run("update")
+    assert result.exit_code == 1
+    assert "Error: skill greet, plugin demo: its source" in result.stderr
+    assert "repository: does not exist" in result.stderr
+
+
 @pytest.mark.parametrize("letters", [40, 8])
 def test_what_was_added_at_a_commit_stays_there(run, repository, home, letters):
     first = run_git(repository, "rev-parse", "HEAD")

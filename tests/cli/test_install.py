@@ -995,6 +995,16 @@ def test_a_requirement_may_be_an_address(run, pip):
     assert pip[0][0][-1] == "acme-weather @ https://example.org/acme.whl"
 
 
+def test_a_token_in_an_address_is_passed_to_pip_and_not_printed(run, pip):
+    target = f"acme-weather @ git+https://bob:{CANARY}@example.org/acme.git"
+    unsigned = run("install", target, "--yes", "--signer", SIGNER, "--issuer", ISSUER)
+    done = run("install", target)
+    assert pip[0][0][-1] == target
+    assert "pip installs: acme-weather @ git+https://***:***@example.org/acme.git" in done.stderr
+    assert "is unsigned, not signed by" in unsigned.stderr
+    assert CANARY not in done.output + unsigned.output
+
+
 def test_an_address_without_a_name_is_reported_and_not_quoted(run, pip):
     done = run("install", f"git+https://bob:{CANARY}@example.org/acme.git")
     assert (done.exit_code, "NAME @ git+https://" in done.stderr) == (1, True)

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from mcp import MCPError
+from mcp_types import METHOD_NOT_FOUND
 
 from satchel import Limits, Satchel, Settings, StdioServer
 from satchel.catalog.catalog_offers import CatalogOffers
@@ -166,6 +168,60 @@ async def test_a_list_without_end_is_reported():
     assert await read_list(fetch, "tools", items, 60) == ""
     (problem,) = items.diagnostics
     assert problem.message == "it lists more than 1,000 pages of tools; the rest is left out"
+
+
+@pytest.mark.parametrize(
+    ("cursors", "fault"),
+    [
+        (["a", "b", "a"], "the server repeated a cursor"),
+        (["", ""], "the server repeated a cursor"),
+        ([5], "a cursor is not a string"),
+        ([{}], "a cursor is not a string"),
+        (["a", "b", None], ""),
+    ],
+)
+async def test_a_list_whose_cursors_do_not_lead_on_is_served_and_reported(cursors, fault):
+    asked = []
+
+    async def fetch(cursor):
+        asked.append(cursor)
+        page = page_of(tools=[f"t{len(asked)}"])
+        page.next_cursor = cursors[len(asked) - 1]
+        return page
+
+    items = listed_tools(lambda item: (item, item, 1))
+    assert await read_list(fetch, "tools", items, 60) == ""
+    assert asked == [None, *cursors[:-1]]
+    assert len(items.values) == len(cursors)
+    faults = [(item.code, item.message) for item in items.diagnostics]
+    message = f"its list of tools may be incomplete: {fault}"
+    assert faults == ([("mcp-tool-invalid", message)] if fault else [])
+
+
+@pytest.mark.parametrize(("pages", "failure"), [(0, ""), (1, "the server answered 'no'")])
+async def test_only_a_server_that_lists_nothing_need_not_know_the_request(pages, failure):
+    async def fetch(cursor):
+        if len(items.values) == pages:
+            raise MCPError(METHOD_NOT_FOUND, "no")
+        page = page_of(tools=["a"])
+        page.next_cursor = "next"
+        return page
+
+    items = listed_tools(lambda item: (item, item, 1))
+    message = await read_list(fetch, "tools", items, 60, may_lack=True)
+    assert message == (f"cannot list its tools: {failure}" if failure else "")
+
+
+def test_prompts_whose_list_repeats_a_cursor_are_served(diagnostics_of):
+    lists = {"prompts/list": {"prompts": [{"name": "good"}], "nextCursor": "x"}}
+    prompts, _, problems = diagnostics_of(lists)
+    assert prompts == ["good"]
+    assert (
+        problems[
+            "MCP server 'box': its list of prompts may be incomplete: the server repeated a cursor"
+        ]
+        == "mcp-prompt-invalid"
+    )
 
 
 def listed_tools(check):

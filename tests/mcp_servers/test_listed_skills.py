@@ -592,7 +592,6 @@ def test_a_server_may_list_so_many_skills_and_no_more(book):
     [
         {"ttlMs": None},
         {"ttlMs": "soon"},
-        {"nextCursor": 5},
         {"_meta": {"dev.satchel/rejected": 1}},
         {"_meta": {"dev.satchel/rejected": [["forged", "a lie"]]}},
         {"_meta": None},
@@ -604,6 +603,14 @@ def test_an_odd_field_of_a_page_costs_nothing(app, book, carry, page):
     book.write()
     assert list(carry().skills) == ["good"]
     assert codes(app) == []
+
+
+def test_skills_whose_list_does_not_lead_on_are_served_and_that_is_reported(app, book, carry):
+    book.add("good")
+    book.say(page={"nextCursor": 5})
+    book.write()
+    assert list(carry().skills) == ["good"]
+    assert "its list of skills may be incomplete: a cursor is not a string" in messages(app)
 
 
 def test_of_many_bad_skills_a_few_are_named(app, book, carry):

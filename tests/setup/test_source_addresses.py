@@ -102,12 +102,49 @@ def test_what_is_refused_says_why(text, message):
         "git+https://me:hunter2@example.org/x",
         "https://me:hunter2@example.org/x.zip",
         "git+https://hunter2@example.org/x",
+        "git+https://acme:hunter2@example.org/acme/x",
+        "git+https://hunter2@example.org/x-hunter2/hunter2.git",
+        "git+https://hunter2@example.org/x@v1#subdirectory=a/hunter2",
+        "https://hunter2@example.org/x.zip?/hunter2",
     ],
 )
 def test_a_password_or_token_is_refused_and_not_repeated(text):
     with pytest.raises(SatchelError, match="has a password or token") as caught:
         read_address(text)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "github:hunter2@acme/x",
+        "github:acme/x?token=hunter2",
+        "hunter2@example.org/x",
+        "me:hunter2@example.org/x",
+        "https:/me:hunter2@example.org/x",
+        "HTTPS://hunter2@example.org/x",
+        "https://example.org/x.zip?token=hunter2",
+        "https://example.org/x.zip#token=hunter2",
+    ],
+)
+def test_what_may_be_a_token_is_not_repeated(text):
+    with pytest.raises(SatchelError) as caught:
+        read_address(text)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("git+https://acme@dev.azure.com/acme/p/_git/x", "git+https://dev.azure.com/acme/p/_git/x"),
+        ("git+https://acme@h.org:80/x/acme@v1#subdirectory=a", None),
+        ("https://acme@h.org/acme/x.zip", None),
+    ],
+)
+def test_a_user_name_that_is_a_part_of_the_path_is_no_secret_and_left_out(text, plain):
+    plain = plain or text.replace("acme@", "", 1)
+    assert read_address(text) == read_address(plain)
+    assert "acme@" not in read_address(text).location
 
 
 @given(st.text(max_size=40), st.sampled_from(["git+https://h/", "git+ssh://", "github:a/", "git+"]))

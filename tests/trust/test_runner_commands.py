@@ -21,6 +21,9 @@ from satchel.trust.server_outline import server_outline
         ("docker run -i -e A=b acme/x:1 c", ["run", "-i", "-e=A=b"], "acme/x:1", ["c"]),
         ("uvx -i VALUE", [], "-i", ["VALUE"]),
         ("python -u -m acme X", ["-u", "-m"], "acme", ["X"]),
+        ("uv tool run acme X", ["tool", "run"], "acme", ["X"]),
+        ("uv run tool X", ["run"], "tool", ["X"]),
+        ("docker run run X", ["run"], "run", ["X"]),
     ],
 )
 def test_the_options_of_a_runner_are_in_front_of_what_it_starts(line, options, program, rest):
@@ -30,7 +33,10 @@ def test_the_options_of_a_runner_are_in_front_of_what_it_starts(line, options, p
     assert (shown, parts.program, args[parts.program_at + 1 :]) == (options, program, rest)
 
 
-@pytest.mark.parametrize("line", ["node a.js", "uv sync", "docker -i", "python a.py", "deno"])
+@pytest.mark.parametrize(
+    "line",
+    ["node a.js", "uv sync", "uv tool X", "uv tool install X", "docker -i", "python a.py", "deno"],
+)
 def test_other_commands_are_no_runners(line):
     name, *args = line.split()
     assert parse_runner(name, args) is None

@@ -20,6 +20,10 @@ def outline(command="", args=(), url=""):
         ("uvx --from git+https://X@h.x/r run", "uvx --from git+https://h.x/r run"),
         ("uvx tool[extra]==2.0 X", "uvx tool[extra]==2.0 ***"),
         ("uv tool run acme X", "uv tool run acme ***"),
+        ("uv tool X", "uv *** ***"),
+        ("uv tool install X", "uv *** *** ***"),
+        ("uv run tool X", "uv run tool ***"),
+        ("npm exec exec X", "npm exec exec ***"),
         ("pipx run acme", "pipx run acme"),
         ("pnpm dlx acme X", "pnpm dlx acme ***"),
         (

@@ -122,7 +122,8 @@ class Installer:
             if not os.path.lexists(path):
                 raise click.UsageError(one_line(f"{target!r} does not exist; {fix}"))
             raise SatchelError("is not a plugin", where=target, fix=fix)
-        self._say(f"{target!r} is treated as a distribution: no folder ./{target} is a plugin")
+        shown = package.shown
+        self._say(f"{shown!r} is treated as a distribution: no folder ./{shown} is a plugin")
         return package
 
     def _resolve_folder(
@@ -269,7 +270,7 @@ class Installer:
         fields_by_plugin = declared_fields(package)
         self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
         package, signers, signature = _signed(package)
-        require_signer(self.signer, signers, package.target)
+        require_signer(self.signer, signers, package.shown)
         lines = lines_of_package(package, signature)
         require_consent(lines, self.terminal, agrees=self.agrees)
         values = {

@@ -93,7 +93,7 @@ def _manifest_fields(entry_points: Mapping[str, Any], read: ReadFile) -> Fields:
 
 def lines_of_package(package: PipPackage, signature: str) -> list[str]:
     """Return what pip will install and run, and who signed it, as far as Satchel can read it."""
-    lines = [f"pip installs: {package.target}"]
+    lines = [f"pip installs: {package.shown}"]
     if os.path.isdir(package.target):
         return lines + _lines_of_project(package.target)
     lines.append(f"signature: {signature}")

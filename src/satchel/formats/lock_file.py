@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.errors import SatchelError
+from satchel.formats.source_text import masked_source
 from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line, shorten
@@ -155,6 +156,8 @@ def _entry(kind: str, place: str, item: Any) -> LockEntry:
     if not {place, "name"} <= item.keys():
         raise ValueError(f"a {kind} has no {place} or no name")
     values = {key: value for key, value in item.items() if key not in {place, "name"}}
+    if "from" in values:
+        values["from"] = masked_source(values["from"])
     return LockEntry(kind=kind, place=item[place], name=item["name"], values=values)
 
 

@@ -4,7 +4,7 @@ An invalid tool, prompt, resource or skill is rejected with a diagnostic; the ot
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -64,6 +64,8 @@ class ListedItems:
         self._count = self._size = self._rejected = 0
         self.limit = ""
         """The limit that was reached, or `""`."""
+        self.cursor_fault = ""
+        """Why the last page did not lead to the next one, or `""`."""
         self._diagnostics: list[Diagnostic] = []
         self.valid: dict[str, Any] = {}
         self.ttl: float | None = None
@@ -125,11 +127,15 @@ class ListedItems:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return what was rejected, and which limit was reached."""
+        """Return what was rejected, which limit was reached, and why items may be missing."""
         diagnostics, where = list(dict.fromkeys(self._diagnostics)), self._where
+        messages = []
         if (further := self._rejected - _MAX_DIAGNOSTICS) > 0:
-            message = f"{further:,} more of its {self.kind}s are left out"
-            diagnostics.append(make_diagnostic(f"mcp-{self.kind}-invalid", where, message, REPORT))
+            messages.append(f"{further:,} more of its {self.kind}s are left out")
+        if self.cursor_fault:
+            messages.append(f"its list of {self.kind}s may be incomplete: {self.cursor_fault}")
+        code = f"mcp-{self.kind}-invalid"
+        diagnostics += (make_diagnostic(code, where, message, REPORT) for message in messages)
         if self.limit:
             diagnostics.append(
                 make_diagnostic(
@@ -175,7 +181,8 @@ async def read_list(
                 # In a thread: this is the event loop of all servers, and a page may be long.
                 has_room = await in_thread(partial(items.add, page, key))
                 cursor = page.next_cursor
-                if not has_room or not isinstance(cursor, str) or cursor in cursors:
+                items.cursor_fault = _cursor_fault(cursor, cursors)
+                if not has_room or cursor is None or items.cursor_fault:
                     break
                 cursors.add(cursor)
             else:
@@ -185,13 +192,20 @@ async def read_list(
     except MCPError as problem:
         if is_connection_closed(problem) or is_expired(problem):
             raise
-        if not may_lack or problem.code != METHOD_NOT_FOUND:
+        if not may_lack or cursors or problem.code != METHOD_NOT_FOUND:
             failure = f"the server answered {shorten(one_line(problem.message), 300)!r}"
     except ValueError:  # pydantic's ValidationError, too
         failure = f"its response is not a list of {items.kind}s"
     finally:
         items.is_cancelled = True
     return f"cannot list its {items.kind}s: {failure}" if failure else ""
+
+
+def _cursor_fault(cursor: Any, earlier: Collection[str]) -> str:
+    """Return why a cursor does not lead to a further page, or `""`."""
+    if not isinstance(cursor, str | None):
+        return "a cursor is not a string"
+    return "the server repeated a cursor" if cursor in earlier else ""
 
 
 def reject_invalid_items(result: dict[str, Any], version: str, most: int) -> None:

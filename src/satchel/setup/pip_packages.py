@@ -12,6 +12,7 @@ from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.files.installed_programs import find_program
 from satchel.files.state_files import make_folder, names_in, user_folder
+from satchel.formats.source_text import masked_source
 from satchel.importing.distributions import (
     ENTRY_POINT_GROUP,
     DistributionFinding,
@@ -42,6 +43,11 @@ class PipPackage:
     """The digest of a file, or of the wheel of an index; another content is not installed."""
     version: str = ""
     """The version of that wheel."""
+
+    @property
+    def shown(self) -> str:
+        """What messages say about the target; its address may have a token."""
+        return masked_source(self.target)
 
     @property
     def is_file(self) -> bool:

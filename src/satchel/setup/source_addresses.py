@@ -7,6 +7,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from satchel.errors import SatchelError
+from satchel.formats.source_text import without_known_user
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.search_roots import full_path
 
@@ -63,6 +64,8 @@ def read_address(text: str) -> SourceAddress:
     """Return the source that a text means. Raises `SatchelError`; secrets are never quoted."""
     if not text or not text.isprintable():
         raise SatchelError("the source is empty or has invisible characters", fix=_FORMS)
+    # Without a password it has no effect. Any other user name of https may be a token.
+    text = without_known_user(text)
     if text.startswith("github:"):
         return _github(text)
     if text.startswith("git+"):
@@ -74,7 +77,8 @@ def read_address(text: str) -> SourceAddress:
         return SourceAddress(kind="folder", text=text, location=path)
     if os.path.isfile(path) and ARCHIVE_ENDING.search(path):
         return SourceAddress(kind="archive", text=text, location=path)
-    if "://" in text or re.match(r"[\w.-]+@[\w.-]+:", text):
+    # Not quoted: the part before "@" may be a token.
+    if "://" in text or re.match(r"(?:\w+:/*)?[^/\\]*@", text):
         raise SatchelError("this kind of address is not supported", fix=_FORMS)
     message = "is neither a folder nor an archive" if os.path.lexists(path) else "does not exist"
     raise SatchelError(message, where=text, fix=_FORMS)
@@ -83,7 +87,8 @@ def read_address(text: str) -> SourceAddress:
 def _github(text: str) -> SourceAddress:
     match = _GITHUB.fullmatch(text)
     if match is None or match["repo"] in {".", ".."}:
-        raise SatchelError("is not github:owner/repo[/path][@rev]", where=text)
+        shown = re.sub(r"^[^/]*@|\?.*", "***", text)
+        raise SatchelError("is not github:owner/repo[/path][@rev]", where=shown)
     return SourceAddress(
         kind="git",
         text=text,
@@ -135,16 +140,18 @@ def _require_safe(url: str) -> None:
     if parts.scheme not in _SCHEMES:
         fix = f"use {', '.join(f'git+{scheme}://' for scheme in _SCHEMES)}"
         raise SatchelError(f"addresses with {parts.scheme!r} are not used", fix=fix)
-    # In an https address, the user name may be a token.
     if parts.password is not None or (user and parts.scheme == "https"):
         problem = "the address has a password or token, which would be written down"
         raise SatchelError(problem, fix="leave out the part before '@', or use ssh")
+    if parts.query:
+        problem = "the address has a query, which may be a token and would be written down"
+        raise SatchelError(problem, fix="leave out the part from '?' on")
     host = host.removesuffix(f":{port}") if port is not None else host
     is_host = not host if parts.scheme == "file" else bool(_HOST.fullmatch(host))
     if not is_host or (user and not _USER.fullmatch(user)) or not parts.path.startswith("/"):
         raise SatchelError("the address has no valid host or path", fix=_FORMS)
-    if parts.query or " " in url or not url.isascii() or "/-" in f"/{parts.path[1:2]}":
-        raise SatchelError("the address has a query, a space or a strange character", fix=_FORMS)
+    if " " in url or not url.isascii() or "/-" in f"/{parts.path[1:2]}":
+        raise SatchelError("the address has a space or a strange character", fix=_FORMS)
 
 
 def _checked_rev(rev: str) -> str:

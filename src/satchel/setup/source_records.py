@@ -9,6 +9,7 @@ from typing import Any
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import file_lock, write_atomic
 from satchel.files.file_reader import UnreadableFileError, is_inside, read_regular
+from satchel.formats.source_text import masked_source
 from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
@@ -31,7 +32,7 @@ class SourceRecord:
     kind: UnitKind
     name: str
     source: str
-    """What was given to `satchel add`."""
+    """What was given to `satchel add`; a token that an older version recorded is masked."""
     version: str
     """The commit, or the digest of the archive; `""` for a folder."""
     digest: str
@@ -178,4 +179,5 @@ def _record(kind: UnitKind, item: Any) -> SourceRecord:
         or values["name"].startswith(".")
     ):
         raise ValueError(f"a {kind} has an invalid name")
+    values["source"] = masked_source(values["source"])
     return SourceRecord(kind=kind, **values)

@@ -84,9 +84,11 @@ def parse_runner(name: str, args: Sequence[str]) -> RunnerCommand | None:
         word = args[at]
         option, equals, value = word.partition("=")
         is_python_flag = name.startswith("python") and _PYTHON_FLAGS.fullmatch(word)
-        if word in subcommands or word in flags or is_python_flag:
+        if needs_subcommand and word in subcommands:
             options.append(RunnerOption(word, None, at))
-            needs_subcommand = needs_subcommand and word not in subcommands
+            needs_subcommand = word == "tool"  # of `uv tool run`
+        elif word in flags or is_python_flag:
+            options.append(RunnerOption(word, None, at))
         elif word in _WITH_VALUE:
             at += 1
             options.append(RunnerOption(word, args[at] if at < len(args) else "", at))

@@ -21,9 +21,9 @@ from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.artefact_signatures import Signer, recorded, time_of
-from satchel.setup.source_addresses import read_address
+from satchel.setup.source_addresses import SourceAddress, read_address
 from satchel.setup.source_fetch import FetchedSource, fetched
-from satchel.setup.source_records import AddedFolder, SourceRecord
+from satchel.setup.source_records import RECORD_FILE, AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit, find_units
 from satchel.text import one_line
 from satchel.trust.tree_digest import folder_digest
@@ -62,21 +62,28 @@ class _Updater:
 
     def update_source(self, text: str, records: Iterable[SourceRecord]) -> int:
         progress = partial(self.terminal.progress, text)
-        code = 0
+        code, titles = 0, ", ".join(map(_title, records))
         try:
-            with fetched(read_address(text), progress) as source:
+            with fetched(self._address(text), progress) as source:
                 units = find_units(source.content_folder).units
                 for record in records:
                     code = max(code, self._update(record, source, units))
         except SatchelError as problem:
-            return self._failed(problem)
+            return self._failed(titles, problem)
         return code
+
+    def _address(self, text: str) -> SourceAddress:
+        try:
+            return read_address(text)
+        except SatchelError as problem:
+            file = f"{self.folder.shown}/{RECORD_FILE}"
+            raise SatchelError(f"its source in {file} cannot be used: {problem}") from None
 
     def _update(
         self, record: SourceRecord, source: FetchedSource, units: Iterable[SourceUnit]
     ) -> int:
         target = self.folder.target(record.kind, record.name)
-        title = one_line(f"{record.kind} {record.name}")
+        title = _title(record)
         try:
             unit = _newest(record, target, units)
             doubt = _doubt(record, source.signers)
@@ -100,12 +107,16 @@ class _Updater:
             self.terminal.say(refusal.format_message())
             return NOT_AGREED
         except SatchelError as problem:
-            return self._failed(source.with_source_path(problem))
+            return self._failed(title, source.with_source_path(problem))
         return 0
 
-    def _failed(self, problem: SatchelError) -> int:
-        self.terminal.say(one_line(f"Error: {problem}"))
+    def _failed(self, title: str, problem: SatchelError) -> int:
+        self.terminal.say(one_line(f"Error: {title}: {problem}"))
         return 1
+
+
+def _title(record: SourceRecord) -> str:
+    return one_line(f"{record.kind} {record.name}")
 
 
 def _newest(record: SourceRecord, target: str, units: Iterable[SourceUnit]) -> SourceUnit:
