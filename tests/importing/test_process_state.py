@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -61,6 +62,30 @@ def test_a_module_that_was_replaced_is_the_old_one_again(monkeypatch):
     monkeypatch.setitem(sys.modules, "wave", ModuleType("wave"))
     assert before.put_back() == ("the module 'wave'",)
     assert sys.modules["wave"] is wave
+
+
+def test_a_module_that_replaces_itself_while_another_thread_imports_it_stays(tmp_path, monkeypatch):
+    (tmp_path / "replacing.py").write_text(
+        "import sys, types\n"
+        "is_old = True\n"
+        "sys.begun.set()\n"
+        "sys.may_end.wait(60)\n"
+        "sys.modules[__name__] = types.ModuleType(__name__)\n"
+    )
+    begun, may_end = threading.Event(), threading.Event()
+    monkeypatch.setattr(sys, "begun", begun, raising=False)
+    monkeypatch.setattr(sys, "may_end", may_end, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "replacing", raising=False)
+    thread = threading.Thread(target=importlib.import_module, args=["replacing"])
+    thread.start()
+    assert begun.wait(60)
+    before = ProcessState.now()
+    may_end.set()
+    thread.join()
+    assert not hasattr(sys.modules["replacing"], "is_old")
+    assert before.put_back() == ()
+    assert not hasattr(sys.modules["replacing"], "is_old")
 
 
 def test_a_module_imported_by_a_public_name_from_the_plugin_is_forgotten(before, monkeypatch):

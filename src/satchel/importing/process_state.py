@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -156,7 +156,11 @@ class ProcessState:
             entries=tuple(sys.path),
             finders=tuple(sys.meta_path),
             table=sys.modules,
-            modules=loaded_modules(),
+            modules={
+                name: module
+                for name, module in loaded_modules().items()
+                if not _is_being_imported(module)
+            },
             builtins=vars(builtins).copy(),
             attributes=tuple(getattr(module, name, None) for module, name in _ATTRIBUTES),
             settings=tuple(read() for _, read, _ in _SETTINGS),
@@ -368,6 +372,12 @@ def current_folder() -> str | None:
         return os.getcwd()
     except OSError:
         return None
+
+
+def _is_being_imported(module: object) -> bool:
+    """Return whether another thread is importing a module, which may yet replace itself."""
+    spec = module_names(module).get("__spec__")
+    return type(spec) is ModuleSpec and bool(vars(spec).get("_initializing"))
 
 
 def module_names(module: object) -> Mapping[str, Any]:
