@@ -90,3 +90,19 @@ pwd > ../inner
     assert (outer.parent / "outer").read_text() == f"{outer}\n"
     assert (outer.parent / "args").read_text().split() == [*options, *args]
     assert (folder.parent / "inner").read_text() == f"{folder}\n"
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+async def test_uv_makes_no_environment_in_a_trusted_project(monkeypatch, tmp_path, is_checked):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/uv").write_text('#!/bin/sh\necho "$UV_PROJECT_ENVIRONMENT" > environment\n')
+    (tmp_path / "bin/uv").chmod(0o755)
+    monkeypatch.setenv("SATCHEL_CACHE_DIR", str(tmp_path / "cache"))
+    check = (lambda: None) if is_checked else None
+    command = str(tmp_path / "bin/uv")
+    server = StdioServer(command=command, args=("run", "x"), cwd=str(tmp_path), check=check)
+    async with run_process(server, StderrBuffer(), 1_000) as (read, _):
+        with suppress(anyio.EndOfStream):
+            await read.receive()
+    environment = (tmp_path / "environment").read_text().strip()
+    assert environment.startswith(str(tmp_path / "cache/uv")) is is_checked

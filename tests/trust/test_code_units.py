@@ -1,6 +1,7 @@
 """The code of a project as units with digests: what changes them, and what does not."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,8 @@ from satchel.trust.code_units import (
     LISTING,
     change_of_plugin,
     plugin_unit,
-    project_unit,
+    project_of_plugin,
+    project_of_settings,
     requested_variables,
     settings_unit,
     skill_unit,
@@ -31,7 +33,13 @@ def plugin(folder, **options):
 def settings(folder, text, **options):
     path = str(folder / "satchel.toml")
     file = parse_selection(path, Precedence.PROJECT, text.encode())
-    return settings_unit(file, str(folder), **options)
+    return settings_unit(file, **options)
+
+
+def files_of_settings(folder, text, **options):
+    path = str(folder / "satchel.toml")
+    file = parse_selection(path, Precedence.PROJECT, text.encode())
+    return project_of_settings(file, str(folder), **options)
 
 
 @pytest.fixture
@@ -88,12 +96,12 @@ def test_a_program_that_is_old_enough_to_be_remembered_is_compared_too(tmp_path,
     monkeypatch.setattr(Stamp, "is_settled", lambda _stamp: True)
     text = "[mcp.own]\ncommand = 'node'\n"
     (tmp_path / "server.js").write_text("first")
-    before = settings(tmp_path, text)
-    assert settings(tmp_path, text) == before
+    before = files_of_settings(tmp_path, text)
+    assert files_of_settings(tmp_path, text) == before
     (tmp_path / "server.js").write_text("another")
-    assert settings(tmp_path, text).digest_at("server.js") != before.digest_at("server.js")
+    assert files_of_settings(tmp_path, text).digest_at("server.js") != before.digest_at("server.js")
     assert before.digest_at("server.js") == digest_of(b"first")
-    assert settings(tmp_path, text, with_text=True).files["server.js"].text == "another"
+    assert files_of_settings(tmp_path, text, with_text=True).files["server.js"].text == "another"
 
 
 def test_a_program_that_just_changed_is_read_each_time(tmp_path, monkeypatch):
@@ -103,7 +111,7 @@ def test_a_program_that_just_changed_is_read_each_time(tmp_path, monkeypatch):
     digests = set()
     for content in ("1", "2"):
         (tmp_path / "server.js").write_text(content)
-        unit = settings(tmp_path, "[mcp.own]\ncommand = 'node'\n")
+        unit = files_of_settings(tmp_path, "[mcp.own]\ncommand = 'node'\n")
         digests.add(unit.digest_at("server.js"))
     assert len(digests) == 2
 
@@ -221,16 +229,16 @@ def test_all_files_of_a_project_that_starts_a_program_count(tmp_path, args, chan
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
     text = f"[mcp.box]\ncommand = 'python'\nargs = {json.dumps(args)}\n"
-    before = settings(tmp_path, text)
+    before = files_of_settings(tmp_path, text)
     (tmp_path / changed).write_text("2")
-    assert (settings(tmp_path, text).digest != before.digest) == counts
+    assert (files_of_settings(tmp_path, text).digest != before.digest) == counts
 
 
 def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
     text = "[mcp.box]\ncommand = 'python'\nargs = ['-m', 'http.server']\n"
-    before = settings(tmp_path, text)
+    before = files_of_settings(tmp_path, text)
     (tmp_path / "http.py").touch()
-    assert settings(tmp_path, text).digest != before.digest
+    assert files_of_settings(tmp_path, text).digest != before.digest
 
 
 @pytest.mark.parametrize("limit", ["number", "size"])
@@ -240,16 +248,16 @@ def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, 
     monkeypatch.setattr(program_files, "_LARGEST_PROGRAM", size)
     for name in "ab":
         (tmp_path / name).write_text("12")
-    unit = settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
+    unit = files_of_settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
     assert ("more than 1 files" if limit == "number" else "larger than") in unit.problem.text
 
 
 def test_a_file_that_is_named_as_the_settings_are_counts_apart(tmp_path):
     text = "[mcp.box]\ncommand = 'sh'\nargs = ['satchel.toml']\n"
     (tmp_path / "satchel.toml").write_text("1")
-    before = settings(tmp_path, text)
+    before = files_of_settings(tmp_path, text)
     (tmp_path / "satchel.toml").write_text("2")
-    assert settings(tmp_path, text).digest != before.digest
+    assert files_of_settings(tmp_path, text).digest != before.digest
 
 
 def test_a_file_named_as_the_servers_of_a_plugin_counts_apart(tmp_path):
@@ -276,9 +284,15 @@ def bundle_of(folder, *servers):
     return next(iter(scan.findings.values()))
 
 
+def entry_of(finding):
+    """Return as much of the plugin in a catalog as a check before a start needs."""
+    contribution = SimpleNamespace(servers=finding.servers)
+    return SimpleNamespace(path=finding.path, contribution=contribution)
+
+
 def around(folder, *servers):
     finding = bundle_of(folder, *servers)
-    return project_unit(finding.path, "plugins/bundle", finding.servers, str(folder))
+    return project_of_plugin(finding.path, "plugins/bundle", finding.servers, str(folder))
 
 
 OWN = {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/index.js"]}
@@ -299,7 +313,7 @@ def test_a_server_of_a_plugin_that_is_not_understood_counts_all_files_of_the_pro
 
 def test_a_plugin_that_is_the_project_has_no_other_files(tmp_path):
     finding = bundle_of(tmp_path, ANY)
-    assert project_unit(finding.path, "k", finding.servers, finding.path) is None
+    assert project_of_plugin(finding.path, "k", finding.servers, finding.path) is None
     assert plugin_unit(finding, finding.path).problem.text == "a server of it names '..'"
     assert plugin_unit(finding, str(tmp_path)).problem is None
 
@@ -326,7 +340,7 @@ def test_a_project_that_cannot_be_compared_holds_only_such_servers(tmp_path, mon
     finding = bundle_of(tmp_path, ANY)
     assert plugin_unit(finding, str(tmp_path)).problem is None
     trusted = plugin_unit(finding, str(tmp_path))
-    change = change_of_plugin(finding.path, finding.servers, str(tmp_path), trusted, unit)
+    change = change_of_plugin("s0", entry_of(finding), str(tmp_path), trusted, unit)
     assert change == unit.problem
 
 
@@ -335,16 +349,55 @@ def test_a_server_may_start_if_all_that_it_may_use_is_as_it_was_trusted(tmp_path
     (tmp_path / "evil.sh").write_text("1")
     trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, ANY)
 
-    def change(before):
-        return change_of_plugin(finding.path, finding.servers, str(tmp_path), trusted, before)
+    def change(before, server="s0"):
+        return change_of_plugin(server, entry_of(finding), str(tmp_path), trusted, before)
 
     assert change(project) == ""
-    assert change(None) == "evil.sh"
+    assert change(None) == "evil.sh, which its command may use,"
     (tmp_path / "evil.sh").write_text("2")
-    assert change(project) == "evil.sh"
+    assert change(project) == "evil.sh, which its command may use,"
     (tmp_path / "evil.sh").write_text("1")
     (tmp_path / "plugins/bundle/run.sh").touch()
     assert change(project) == "run.sh"
+
+
+def test_a_server_that_stays_in_its_folder_starts_whatever_another_one_may_use(tmp_path):
+    (tmp_path / "plugins/bundle").mkdir(parents=True)
+    (tmp_path / "plugins/bundle/index.js").touch()
+    finding = bundle_of(tmp_path, OWN, ANY)
+    trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, OWN, ANY)
+    (tmp_path / "new.sh").touch()
+    first, second = (
+        change_of_plugin(name, entry_of(finding), str(tmp_path), trusted, project)
+        for name in ("s0", "s1")
+    )
+    assert (first, second) == ("", "new.sh, which its command may use,")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("__pycache__", "x.cpython-311.pyc"), (".git", "FETCH_HEAD"), (".git/refs", "a")],
+)
+def test_a_link_to_a_folder_that_is_skipped_counts_all_files_there(tmp_path, target, name):
+    (tmp_path / target).mkdir(parents=True)
+    text = "[mcp.a]\ncommand = 'python'\nargs = ['lib/x']\n"
+    (tmp_path / "x.py").touch()
+    (tmp_path / target / name).write_text("1")
+    assert f"{target}/{name}" not in files_of_settings(tmp_path, text).files
+    (tmp_path / "lib").symlink_to(target)
+    before = files_of_settings(tmp_path, text)
+    (tmp_path / target / name).write_text("2")
+    assert files_of_settings(tmp_path, text).change(before) == f"{target}/{name}"
+
+
+@pytest.mark.parametrize("name", ["é.md", 'a"b.md', "note.md"])
+@pytest.mark.parametrize("form", ["skills/a/{}", "skills/a/{}x"])
+def test_a_text_of_a_skill_counts_if_a_declaration_names_it(tmp_path, write_skill, name, form):
+    write_skill(tmp_path / "skills", "a")
+    (tmp_path / "skills/a" / name).touch()
+    argument = form.format(f"{name[0]}${{X_:-}}{name[1:]}")
+    text = f"[mcp.a]\ncommand = 'sh'\nargs = [{json.dumps(argument)}]\n"
+    assert f"skills/a/{name}" in files_of_settings(tmp_path, text).files
 
 
 def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
@@ -371,11 +424,9 @@ def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
         user = str(folder / "user.toml")
         files = read_selection(user, str(folder / "satchel.toml")).files
         (file,) = (file for file in files if file.servers)
-        return settings_unit(file, str(folder))
+        return project_of_settings(file, str(folder))
 
-    before = read()
-    (folder / "new.py").write_text("")
-    assert read().digest == before.digest
+    assert read() is None
 
 
 @pytest.mark.parametrize(
@@ -387,17 +438,15 @@ def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):
 )
 def test_the_files_of_a_project_do_not_count_for_a_server_that_is_fetched(folder, table, counts):
     text = f"[mcp.box]\n{table}\n"
-    before = settings(folder, text)
-    (folder / "new.py").write_text("")
-    assert (settings(folder, text).digest != before.digest) is counts
+    assert (files_of_settings(folder, text) is not None) is counts
 
 
 def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
     text = "[mcp.box]\ncommand = 'pnpm'\nargs = ['dlx', 'serve']\n"
     (folder / "sub").mkdir()
-    assert not settings(folder / "sub", text).problem
+    assert not files_of_settings(folder / "sub", text).problem
     (folder / "package.json").write_text("{}")
-    problem = settings(folder / "sub", text).problem
+    problem = files_of_settings(folder / "sub", text).problem
     assert f"may run programs that {folder / 'package.json'} chooses" in problem.text
     assert problem.fix.startswith(f"trust {folder}, or ")
 
@@ -408,6 +457,6 @@ def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
 )
 def test_the_lock_file_counts_if_a_command_may_hide_its_name(folder, args, counts):
     text = f"[mcp.box]\ncommand = 'sh'\nargs = {args}\n"
-    before = settings(folder, text)
+    before = files_of_settings(folder, text)
     (folder / "satchel.lock").write_text("touch PWN")
-    assert (settings(folder, text).digest != before.digest) is counts
+    assert (files_of_settings(folder, text).digest != before.digest) is counts

@@ -2,6 +2,7 @@
 
 import pytest
 
+from satchel.formats.mcp_json import McpServerManifest
 from satchel.trust.plugin_servers import stays_in_folder
 
 ROOT = "${CLAUDE_PLUGIN_ROOT}"
@@ -10,16 +11,16 @@ ROOT = "${CLAUDE_PLUGIN_ROOT}"
 @pytest.fixture
 def plugin(tmp_path):
     folder = tmp_path / "clone/plugins/demo"
-    for name in ("server.py", "bin/serve", "index.js", "sub dir/run.sh"):
+    for name in ("server.py", "bin/serve", "index.js", "sub dir/run.sh", "sub.d", "$x.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     return folder
 
 
-def stays(plugin, command, *args, **table):
-    project = plugin.parent.parent
-    table = {"name": "a", "command": command, "args": list(args), **table}
-    return stays_in_folder(table, str(plugin), str(project))
+def stays(plugin, command, *args, of_claude=True, **table):
+    table = {"command": command, "args": list(args), **table}
+    server = McpServerManifest(name="a", table=table, of_claude=of_claude)
+    return stays_in_folder(server, str(plugin), str(plugin.parent.parent))
 
 
 def test_a_header_of_a_fetched_server_is_no_command(plugin):
@@ -28,7 +29,8 @@ def test_a_header_of_a_fetched_server_is_no_command(plugin):
 
 
 def test_a_remote_server_uses_no_files(plugin):
-    assert stays_in_folder({"url": "https://h.example/../x"}, str(plugin), str(plugin.parent))
+    server = McpServerManifest(name="a", table={"url": "https://h.example/../x"})
+    assert stays_in_folder(server, str(plugin), str(plugin.parent))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,18 @@ def test_the_usual_servers_of_plugins_use_their_own_folder(plugin, line):
         ({"env": {"NODE_OPTIONS": " --require=evil"}}, False),
         ({"env": {"PYTHONPATH": "${PWD}"}}, False),
         ({"env": {"PYTHONPATH": "${init_cwd}/x"}}, False),
-        ({"env": {"X": "${KEY:-default}"}}, False),
+        ({"env": {"X": "${KEY:-default}"}}, True),
+        ({"env": {"X": "${KEY:-}", "DB": "${CLAUDE_PLUGIN_DATA}/x.db"}}, True),
+        ({"env": {"X": "${KEY:-a;b}"}}, False),
+        ({"env": {"X": "${KEY:-.}${KEY:-.}/x"}}, False),
+        ({"env": {"PYTHONPATH": f"{ROOT}-lib"}}, False),
+        ({"env": {"PYTHONPATH": f"{ROOT}/lib:{ROOT}"}}, True),
+        ({"env": {"BASH_ENV": "/home/${USER}/clone/x"}}, False),
+        ({"env": {"A_": ".", "BASH_ENV": "${A_}${A_}x"}}, False),
+        ({"cwd": "${KEY:-.}."}, False),
+        ({"cwd": "${KEY}"}, False),
+        ({"args": ["${KEY:-server.py}"]}, False),
+        ({"env": {"PYTHONPATH": "${PWD:-x}"}}, False),
         ({"env": ["A=b"]}, False),
         ({"env-file": ".env"}, False),
         ({"cwd": "sub dir"}, False),
@@ -100,6 +113,14 @@ CODE = ". ./.''./evil.sh"
         ["python3", "../../x.py"],
         ["python3", "sub%20dir/%2e%2e/x"],
         ["python3", "${PWD}/x.py"],
+        ["python3", ".${X_:-}./.${X_:-}./x.py"],
+        [".${X_:-}./.${X_:-}./python3", "server.py"],
+        ["${PWD}/bin/python3", "server.py"],
+        [f"{ROOT}-x/python3", "server.py"],
+        ["server.py"],
+        ["php", "-B", "server.py"],
+        ["python3", "--no-warnings", "server.py"],
+        ["uv", "run", "sub.d"],
         ["node", "-r", "./index.js", "-p", "x"],
         ["node", "--experimental-loader", "index.js", "x"],
         ["perl", "-ex"],
@@ -169,9 +190,10 @@ def test_a_link_is_the_file_that_it_leads_to(plugin):
 @pytest.mark.parametrize(
     ("text", "is_own"),
     [
-        ("[project.scripts]\nserve = 'x:main'\n", True),
-        ("[project.scripts]\nother = 'x:main'\n", False),
-        ("[project]\nscripts = 'serve'\n", False),
+        ("[build-system]\n[project.scripts]\nserve = 'x:main'\n", True),
+        ("[build-system]\n[project.scripts]\nother = 'x:main'\n", False),
+        ("[build-system]\n[project]\nscripts = 'serve'\n", False),
+        ("[project.scripts]\nserve = 'x:main'\n", False),
         ("not toml", False),
         ("project = 1", False),
     ],
@@ -179,6 +201,17 @@ def test_a_link_is_the_file_that_it_leads_to(plugin):
 def test_uv_may_run_what_the_project_file_of_the_plugin_defines(plugin, text, is_own):
     (plugin / "pyproject.toml").write_text(text)
     assert stays(plugin, "uv", "run", "serve") is is_own
+
+
+def test_an_installed_program_is_not_that_of_the_plugin(plugin):
+    text = "[build-system]\n[project.scripts]\nawk = 'x:main'\n"
+    (plugin / "pyproject.toml").write_text(text)
+    assert not stays(plugin, "uv", "run", "awk")
+
+
+def test_an_open_plugin_fills_in_only_its_folder(plugin):
+    assert stays(plugin, "python3", "${PLUGIN_ROOT}/server.py", of_claude=False)
+    assert not stays(plugin, "python3", "server.py", of_claude=False, env={"X": "${KEY:-(x)}"})
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".venv", "uv.toml"])

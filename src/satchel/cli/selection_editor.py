@@ -160,7 +160,7 @@ def _keep_trust(before: SelectionFile, after: SelectionFile) -> None:
     from satchel.trust.trust_record import TrustRecord, TrustStore
 
     folder, key = os.path.dirname(before.path), os.path.basename(before.path)
-    old, new = (settings_unit(it, folder, with_text=True) for it in (before, after))
+    old, new = (settings_unit(it, with_text=True) for it in (before, after))
 
     def change(record: TrustRecord) -> TrustRecord:
         trusted = record.units.get(key)

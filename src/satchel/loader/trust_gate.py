@@ -180,10 +180,7 @@ class TrustGate:
         )
 
     def _limited_file(self, file: SelectionFile, last: SelectionFile | None) -> SelectionFile:
-        from satchel.trust.code_units import (  # lazy: needed only with projects
-            programs_unchanged,
-            settings_unit,
-        )
+        from satchel.trust.code_units import settings_unit  # lazy: needed only with projects
 
         folder = os.path.dirname(file.path)
         grant = self.grants.get(folder) or Grant(project=Project(folder))
@@ -191,26 +188,17 @@ class TrustGate:
             return SelectionFile(
                 path=file.path, scope=file.scope, stamp=file.stamp, digest=file.digest
             )
-        unit = settings_unit(file, folder)
+        unit = settings_unit(file)
         if grant.allows(unit):
             return file
         name, is_code = os.path.basename(file.path), grant.level is TrustLevel.CODE
-        trusted = grant.trusted(name) if is_code else None
-        if unit and trusted and unit.digest_at(name) == trusted.digest_at(name):
-            # Only files that its servers may start differ.
-            instead = f"the rest of {name} is used"
-            refusal = grant.refusal(file.path, f"what {name} starts is", unit, instead=instead)
-            return replace(file, servers={}, diagnostics=(*file.diagnostics, refusal))
         code = last if last and is_code else SelectionFile(path=file.path, scope=file.scope)
-        is_kept = bool(trusted and unit and programs_unchanged(unit, trusted, [name]))
         subject = f"what {name} enables, configures and starts is"
         has_code = any(
             (code.config, code.servers, code.enable.beyond_skills, code.disable.beyond_skills)
         )
         instead = _instead(
-            "what the last trusted version says" if has_code else "",
-            loses_servers=bool(code.servers) and not is_kept,
-            data="its choices of skills",
+            "what the last trusted version says" if has_code else "", data="its choices of skills"
         )
         refusal = grant.refusal(file.path, subject, unit, instead=instead)
         return replace(
@@ -218,7 +206,7 @@ class TrustGate:
             enable=file.as_data.enable | code.enable.without_skills,
             disable=file.as_data.disable | code.disable.without_skills,
             config=code.config,
-            servers=code.servers if is_kept else {},
+            servers=code.servers,
             diagnostics=(*file.diagnostics, refusal),
         )
 
@@ -316,13 +304,13 @@ class TrustGate:
         if grant is None or grant.units is None:
             return None
         # lazy: needed only with projects
-        from satchel.trust.code_units import CodeUnit, change_of_settings
+        from satchel.trust.code_units import change_of_settings, project_key
 
-        base, key = grant.project.folder, os.path.basename(file.path)
-        trusted = grant.trusted(key) or CodeUnit(key, {})
+        key = os.path.basename(file.path)
+        trusted = grant.trusted(project_key(key))
         return StartCheck(
             trusted=(trusted,),
-            change=partial(change_of_settings, file, base, trusted),
+            change=partial(change_of_settings, file, grant.project.folder, trusted),
             refusal=partial(grant.refusal_to_start, name, file.path),
         )
 
@@ -337,10 +325,9 @@ class TrustGate:
         base, listed = grant.project.folder, plugin.unit.removeprefix(plugin.path)
         key = os.path.relpath(plugin.path, base) + listed
         trusted, project = grant.trusted(key) or CodeUnit(key, {}), grant.trusted(project_key(key))
-        servers = plugin.contribution.servers
         return StartCheck(
             trusted=(trusted, project),
-            change=partial(change_of_plugin, plugin.path, servers, base, trusted, project),
+            change=partial(change_of_plugin, name, plugin, base, trusted, project),
             refusal=partial(grant.refusal_to_start, name, plugin.path),
         )
 
@@ -412,7 +399,7 @@ def project_parts(project: Project) -> list[str]:
     return names + [name for name in files if exists(os.path.join(project.folder, name))]
 
 
-def _instead(last: str, *, loses_servers: bool, data: str) -> str:
+def _instead(last: str, *, data: str, loses_servers: bool = False) -> str:
     """Return what is used in place of held code: its last trusted version, or only the data."""
     if not last:
         return f"only {data} are used"

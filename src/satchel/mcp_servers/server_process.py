@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import write_atomic
 from satchel.files.compiled_cache import own_compiled
+from satchel.files.file_reader import digest_of
 from satchel.files.process_group import ProcessGroup
 from satchel.files.state_files import cache_path, make_folder
 from satchel.mcp_servers.connection_errors import HeldProgramError
@@ -129,13 +130,17 @@ async def run_process(
 
 
 def _outside_project(server: StdioServer) -> StdioServer:
-    """Return how to start an `npx` that fetches its package: not in the folder of the server.
+    """Return how to start `uv` and `npx` so that what they install is not in the server's folder.
 
-    In `node_modules/.bin` there and in all folders above, npx looks for the package and for each
-    program that it runs, such as `node`. So it starts in a folder of our own. `--prefix` alone is
-    not enough, and it hides the npm settings of the machine.
+    A `.venv` that `uv` makes there would be a change of a trusted project. An `npx` that fetches a
+    package looks in `node_modules/.bin` there, and in all folders above, for the package and for
+    each program that it runs, such as `node`. So it starts in a folder of our own. `--prefix` alone
+    is not enough, and it hides the npm settings of the machine.
     """
     folder = os.path.abspath(server.cwd or os.curdir)
+    if os.path.basename(server.command) == "uv" and server.check is not None:
+        own = cache_path(os.path.join("uv", digest_of(os.fsencode(folder))))
+        return replace(server, env={"UV_PROJECT_ENVIRONMENT": own, **(server.env or {})})
     if server.command != "npx" or not fetches_only(server.command, server.args, folder):
         return server
     make_folder(npx_folder := cache_path("npx"))

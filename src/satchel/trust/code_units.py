@@ -22,11 +22,12 @@ from satchel.files.file_reader import (
     real_path,
 )
 from satchel.formats.lock_file import LOCK_FILE
+from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
-from satchel.trust.plugin_servers import leads_out, stays_in_folder
+from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folder
 from satchel.trust.program_files import (
     CodeFile,
     CodeProblem,
@@ -37,8 +38,8 @@ from satchel.trust.program_files import (
 )
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import PluginEntry
     from satchel.configuration.selection import SelectionFile
-    from satchel.formats.mcp_json import McpServerManifest
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.skill_findings import SkillFinding
 
@@ -47,9 +48,7 @@ _LARGEST_OTHER_FILE = 5 * MIB
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
-_SETTINGS = frozenset({SELECTION_FILE, SERVERS_FILE})
-"""Compared by what they define: while one is half written, its servers must not stop."""
-_OWN = _SETTINGS | {LOCK_FILE}
+_OWN = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
 """Files of a project that Satchel reads itself."""
 
 
@@ -60,7 +59,7 @@ class CodeUnit:
     key: str
     """Its path inside the project, with the name in a marketplace after `#`.
 
-    With a slash at the end, it is the rest of the project that servers of a plugin may use.
+    With a slash at the end, it is all of the project, as servers may use it.
     """
     files: Mapping[str, CodeFile]
     """Its files by their path inside the unit, and its definitions by what they define."""
@@ -89,19 +88,18 @@ class CodeUnit:
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run."""
-    tables = _tables_of(finding.servers)
-    files, problem = _programs_in(finding.path, base, tables, with_text=with_text)
+    files, problem = _programs_in(finding.path, base, finding.servers, with_text=with_text)
     if not (finding.sources or finding.servers or files):
         return None
-    is_whole = real_path(finding.path) == real_path(base)
-    if is_whole and any(leads_out(table, base, base) for table in tables):
+    if _is_same(finding.path, base) and any(leads_out(it, base, base) for it in finding.servers):
         problem = problem or CodeProblem(
             "a server of it names '..'", "copy what the server uses into its folder"
         )
-    problem = problem or _used_above(tables, base)
+    problem = problem or _used_above(finding.servers, base)
     # Last: these are the bytes that are imported.
     files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
+        tables = [{"name": server.name, **server.table} for server in finding.servers]
         files[_SERVERS] = _definition(tables, with_text=with_text)
     if finding.listed is not None:
         digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
@@ -109,70 +107,89 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
-def project_unit(
-    path: str,
-    key: str,
-    servers: Iterable[McpServerManifest],
-    base: str,
-    *,
-    with_text: bool = False,
+def project_of_plugin(
+    path: str, key: str, servers: Iterable[McpServerManifest], base: str, *, with_text: bool = False
 ) -> CodeUnit | None:
-    """Return all files of a project, if the servers of a plugin in it may use more than its folder.
+    """Return the files of a project that servers of a plugin may use, `None` if it is only its own.
 
-    `path` is the folder of the plugin, `key` the key of its own unit. Where it is not known which
-    files a command uses, each of them counts.
+    `path` is the folder of the plugin, and `key` the key of its own unit.
     """
-    tables, is_whole = _tables_of(servers), real_path(path) == real_path(base)
-    if is_whole or all(stays_in_folder(table, path, base) for table in tables):
+    roaming = [server for server in servers if not stays_in_folder(server, path, base)]
+    if _is_same(path, base) or not roaming:
         return None
-    hides_names = any(map(may_hide_names, tables))
-    files, problem = _programs_in(
-        base, base, tables, with_text=with_text, with_skill_texts=hides_names
-    )
-    if not hides_names:
-        declared = _declared(tables)
-        files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
-    return CodeUnit(project_key(key), files, problem or _used_above(tables, base))
+    return _project_unit(key, roaming, base, with_text=with_text)
+
+
+def project_of_settings(
+    file: SelectionFile, base: str, *, with_text: bool = False
+) -> CodeUnit | None:
+    """Return the files of a project that servers of its settings may use, `None` if it is none."""
+    servers = [
+        McpServerManifest(name=name, table=table, of_claude=True)
+        for name, table in file.servers.items()
+        if may_use_project(table, base)
+    ]
+    key = os.path.basename(file.path)
+    return _project_unit(key, servers, base, with_text=with_text) if servers else None
 
 
 def project_key(key: str) -> str:
-    """Return the key of the files of a project that servers of a plugin may use."""
+    """Return the key of the files of a project that the servers of a unit may use."""
     return f"project of {key}/"  # No path that is compared ends with a slash.
+
+
+def _project_unit(
+    key: str, servers: Sequence[McpServerManifest], base: str, *, with_text: bool
+) -> CodeUnit:
+    """Return all files of a project, because it is not known which of them servers use."""
+    hides_names = any(may_hide_names(server.table) for server in servers)
+    files, problem = _programs_in(
+        base, base, servers, with_text=with_text, with_skill_texts=hides_names
+    )
+    if not hides_names:
+        declared = _declared(servers, base)
+        files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
+    return CodeUnit(project_key(key), files, problem or _used_above(servers, base))
 
 
 def _programs_in(
     folder: str,
     base: str,
-    tables: Sequence[Mapping[str, Any]],
+    servers: Sequence[McpServerManifest],
     *,
     with_text: bool = False,
     with_skill_texts: bool = False,
 ) -> tuple[dict[str, CodeFile], CodeProblem | None]:
-    """Return the files of a folder that its scripts and the servers in `tables` could run."""
+    """Return the files of a folder that its scripts and the servers in it could run."""
     return runnable_files(
         folder,
         base,
-        _declared(tables),
-        only_scripts=not any("command" in table for table in tables),
+        _declared(servers, folder),
+        only_scripts=not any(server.is_local for server in servers),
         with_text=with_text,
-        with_compiled=may_run_compiled(tables),
+        with_compiled=may_run_compiled(server.table for server in servers),
         with_skill_texts=with_skill_texts,
     )
 
 
-def _declared(tables: Sequence[Mapping[str, Any]]) -> str:
-    return json.dumps(tables, default=_plain)
+def _declared(servers: Iterable[McpServerManifest], folder: str) -> str:
+    """Return what servers declare, as it is written and as it is filled in."""
+    return "\0".join(text for server in servers for text in filled_texts(server, folder))
 
 
-def _used_above(tables: Iterable[Mapping[str, Any]], folder: str) -> CodeProblem | None:
+def _used_above(servers: Iterable[McpServerManifest], folder: str) -> CodeProblem | None:
     """Return the problem of servers that may run a program of a folder above."""
-    for table in tables:
-        if path := runs_from_above(table, folder):
+    for server in servers:
+        if path := runs_from_above(server.table, folder):
             return CodeProblem(
-                f"{table['command']} may run programs that {path} chooses",
+                f"{server.table['command']} may run programs that {path} chooses",
                 f"trust {os.path.dirname(path)}, or declare the server in your own satchel.toml",
             )
     return None
+
+
+def _is_same(path: str, other: str) -> bool:
+    return real_path(path) == real_path(other)
 
 
 def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
@@ -190,7 +207,7 @@ def plugin_key(finding: PluginFinding, base: str) -> str:
     return f"{key}#{finding.listed.name}" if finding.listed else key
 
 
-def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) -> CodeUnit | None:
+def settings_unit(file: SelectionFile, *, with_text: bool = False) -> CodeUnit | None:
     """Return what a project's settings enable, configure and start, `None` if that is nothing."""
     parts = {
         "enable": file.enable.beyond_skills,
@@ -201,18 +218,7 @@ def settings_unit(file: SelectionFile, base: str, *, with_text: bool = False) ->
     if not any(parts.values()):
         return None
     name = os.path.basename(file.path)
-    files = {name: _definition(parts, with_text=with_text)}
-    problem: CodeProblem | None = None
-    tables = [{"name": server, **table} for server, table in file.servers.items()]
-    if any(may_use_project(table, base) for table in tables):
-        # What a command runs is not known: it starts in the project, and all files may be used.
-        programs, problem = _programs_in(base, base, tables, with_text=with_text)
-        left_out = _SETTINGS if any(map(may_hide_names, tables)) else _OWN
-        for path, program in programs.items():
-            if path not in left_out or path in _declared(tables):
-                files[f"./{path}" if path == name else path] = program
-        problem = problem or _used_above(tables, base)
-    return CodeUnit(name, files, problem)
+    return CodeUnit(name, {name: _definition(parts, with_text=with_text)})
 
 
 def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
@@ -248,41 +254,44 @@ def programs_unchanged(unit: CodeUnit, trusted: CodeUnit, others: Collection[str
     return not unit.problem and _programs(unit, others) == _programs(trusted, others)
 
 
-def change_of_settings(file: SelectionFile, base: str, trusted: CodeUnit) -> str | CodeProblem:
-    """Return the first file on disk that servers of settings may start and that changed, or `""`.
+def change_of_settings(
+    file: SelectionFile, base: str, trusted: CodeUnit | None
+) -> str | CodeProblem:
+    """Return the first file of a project that its servers may use and that changed, or `""`.
 
     It is a problem if the files cannot be compared.
     """
-    unit = settings_unit(file, base)
-    if unit is None or unit.problem:
-        return unit.problem if unit and unit.problem else "it"
-    return _first_change(_programs(trusted, [unit.key]), _programs(unit, [unit.key]))
+    return _change_of_project(project_of_settings(file, base), trusted)
 
 
 def change_of_plugin(
-    path: str,
-    servers: Collection[McpServerManifest],
-    base: str,
-    trusted: CodeUnit,
-    trusted_project: CodeUnit | None,
+    server: str, plugin: PluginEntry, base: str, trusted: CodeUnit, project: CodeUnit | None
 ) -> str | CodeProblem:
-    """Return the first file on disk that servers of a plugin may start and that changed, or `""`.
+    """Return the first file on disk that a server of a plugin may use and that changed, or `""`.
 
-    It is a problem if the files cannot be compared.
+    It is a problem if the files cannot be compared. `trusted` are the files of the plugin, and
+    `project` those of the project.
     """
-    tables, root = _tables_of(servers), real_path(path)
-    files, problem = _programs_in(path, base, tables)
-    before, now = _programs(trusted), {name: file.digest for name, file in files.items()}
+    path, servers = plugin.path, plugin.contribution.servers
+    root, before = real_path(path), _programs(trusted)
+    files, problem = _programs_in(path, base, servers)
+    now = {name: file.digest for name, file in files.items()}
     for name, digest in before.items():
         # An imported file is compared by its content, also behind a link.
         if now.get(name) != digest and (file := read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
-    if change := problem or _used_above(tables, base) or _first_change(before, now):
+    if change := problem or _used_above(servers, base) or _first_change(before, now):
         return change
-    if (project := project_unit(path, trusted.key, servers, base)) is None:
+    if all(it.name != server or stays_in_folder(it, path, base) for it in servers):
         return ""
-    before = _programs(trusted_project) if trusted_project else {}
-    return project.problem or _first_change(before, _programs(project))
+    return _change_of_project(project_of_plugin(path, trusted.key, servers, base), project)
+
+
+def _change_of_project(now: CodeUnit | None, trusted: CodeUnit | None) -> str | CodeProblem:
+    if now is None:
+        return ""
+    name = _first_change(_programs(trusted) if trusted else {}, _programs(now))
+    return now.problem or (name and f"{name}, which its command may use,")
 
 
 def _programs(unit: CodeUnit, others: Iterable[str] = ()) -> dict[str, str]:
@@ -322,10 +331,6 @@ def _definition(value: object, *, with_text: bool) -> CodeFile:
 
 def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
-
-
-def _tables_of(servers: Iterable[McpServerManifest]) -> list[dict[str, Any]]:
-    return [{"name": server.name, **server.table} for server in servers]
 
 
 def may_be_run(name: str) -> bool:

@@ -5,7 +5,7 @@ What is not understood counts as a use, so that the files of the project are com
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -48,8 +48,14 @@ _SECOND_RUNNER = re.compile(
 """What is fetched under these names runs files and modules of the current folder."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
-_VARIABLE = re.compile(r"\$\{\w+\}")
-"""A variable of the user's, which the project does not set."""
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+"""A variable of the user's, with its default, if it has one."""
+_FOLDER_NAME = re.compile(
+    "PWD|CWD|HOME|DIR|PATH|ROOT|FOLDER|SPACE|PROJECT|PREFIX|VIRTUAL|VENV", re.IGNORECASE
+)
+"""In the name of a variable that may hold the project's folder."""
+_EMPTY_ENTRY = re.compile(r"^:|::|:$")
+"""In a list of folders, the current one."""
 _LONGEST_SHORT_OPTIONS = 64
 
 
@@ -60,10 +66,14 @@ def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     args = table.get("args") or []
     if not isinstance(args, list | tuple):
         return True
-    if table.get("env") or table.get("env-file") or not starts_at(base, table.get("cwd")):
+    env = table.get("env") or {}
+    if not isinstance(env, Mapping) or "env-file" in table or not starts_at(base, table.get("cwd")):
         return True
-    args = list(map(str, args))
-    return not fetches_only(str(command), args, base) or any(_names_file(it, base) for it in args)
+    args, values = [*map(str, args)], [*map(str, env.values())]
+    is_fetched = fetches_only(str(command), args, base) and all(map(is_plain, args))
+    if not (is_fetched and are_plain(values)):
+        return True
+    return any(_names_file(_without_variables(word), base) for word in (*args, *values))
 
 
 def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
@@ -72,6 +82,35 @@ def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
     if settings is None or not _is_fetched(command, args):
         return False
     return not any(os.path.lexists(os.path.join(folder, name)) for name in settings)
+
+
+def are_plain(values: Sequence[str]) -> bool:
+    """Return whether the variables of a server change nothing of which files it uses.
+
+    Interpreters take options and folders from them, and `npx` commands.
+    """
+    is_option = any(value.lstrip().startswith("-") for value in values)
+    has_current_folder = any(map(_EMPTY_ENTRY.search, values))
+    return all(map(is_plain, values)) and not (
+        is_option or has_current_folder or any(_starts_program([value]) for value in values)
+    )
+
+
+def is_plain(word: str) -> bool:
+    """Return whether a word is none that a program makes other words or a folder of."""
+    word = _OPTION.sub("", word)
+    text, names = _without_variables(word), variable_names(word)
+    may_be_folder = bool(names) and ("/" in text or any(map(_FOLDER_NAME.search, names)))
+    return is_name_or_url(word) or not (may_be_folder or has_signs(text))
+
+
+def variable_names(word: str) -> list[str]:
+    """Return the names of the variables in a word."""
+    return [match[1] for match in _VARIABLE.finditer(word)]
+
+
+def _without_variables(word: str) -> str:
+    return _VARIABLE.sub(lambda match: match[2] or "", word)
 
 
 def may_hide_names(table: Mapping[str, Any]) -> bool:
@@ -93,7 +132,7 @@ def _may_be_code(word: str) -> bool:
 
 def has_signs(word: str) -> bool:
     """Return whether a shell or a program could make other words of a word."""
-    return _UNSEEN.search(_VARIABLE.sub("", word)) is not None
+    return _UNSEEN.search(re.sub(r"\$\{\w+\}", "", word)) is not None
 
 
 def runs_from_above(table: Mapping[str, Any], base: str) -> str:
@@ -134,14 +173,15 @@ def _is_fetched(command: str, args: Sequence[str]) -> bool:
     has_packages = any(option.name in {*PACKAGE_OPTIONS, "-p"} for option in parts.options)
     is_local = has_packages and find_program(parts.program) is not None
     rest = args[parts.program_at + 1 :]
-    runs_others = _SECOND_RUNNER.fullmatch(parts.program) or any(map(_names_program, rest))
+    runs_others = _SECOND_RUNNER.fullmatch(parts.program) or _starts_program(rest)
     return is_name_or_url(parts.program) and not is_local and not runs_others
 
 
-def _names_program(word: str) -> bool:
-    """Return whether a part of an argument is a program, which may then be started."""
-    parts = () if _URL.fullmatch(word) else filter(None, re.split(r"[\s=:,@+]+", word))
-    return any(_SECOND_RUNNER.fullmatch(part) or find_program(part) for part in parts)
+def _starts_program(args: Iterable[str]) -> bool:
+    """Return whether arguments name a program that may be started, with words for it."""
+    words = (re.split(r"[\s=:,@+]+", word) for word in args if not _URL.fullmatch(word))
+    parts = [part for word in words for part in word if part]
+    return any(map(_SECOND_RUNNER.fullmatch, parts)) or any(map(find_program, parts[:-1]))
 
 
 def _is_harmless(option: RunnerOption) -> bool:

@@ -5,125 +5,153 @@ plugin, and a container without folders of this machine. A command of any other 
 file of the project around the plugin.
 """
 
-import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from satchel.files.file_reader import is_inside, real_path
-from satchel.formats.frozen_values import to_plain
-from satchel.formats.mcp_json import PLUGIN_ROOT
+from satchel.files.installed_programs import find_program
+from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest
+from satchel.formats.server_placeholders import plugin_filler
 from satchel.trust.fetched_servers import (
+    are_plain,
     fetches_only,
-    has_signs,
-    is_name_or_url,
+    is_plain,
     runs_from_above,
     starts_at,
+    variable_names,
 )
-from satchel.trust.runner_commands import RunnerCommand, parse_runner
+from satchel.trust.runner_commands import parse_runner
 
-_PLUGIN_FOLDER = re.compile(rf"\$\{{(CLAUDE_)?{PLUGIN_ROOT}\}}")
+_DATA = "/plugin-data"
+"""Stands for the folder of a plugin's data, which no project contains."""
+_PLUGIN_FOLDER = re.compile(rf"\$\{{(?:CLAUDE_)?({PLUGIN_ROOT}|{PLUGIN_DATA})\}}")
 _PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
-_INTERPRETER = re.compile(r"python[\d.]*|node|ruby|php|perl|(ba|z|da|k)?sh")
-"""Programs that run the file after their options, and give it all other words."""
-_INTERPRETER_FLAG = re.compile(r"-[BOqu]+|--no-warnings|--no-deprecation|--enable-source-maps")
-_FOLDER_VARIABLE = re.compile(
-    r"\$\{\w*(PWD|CWD|HOME|DIR|PATH|ROOT|FOLDER|SPACE|PROJECT|PREFIX|VIRTUAL|VENV)\w*\}",
-    re.IGNORECASE,
-)
-"""A variable that may hold the project's folder."""
+_PYTHON = re.compile(r"python[\d.]*")
+_PYTHON_FLAG = re.compile(r"-[BOqu]+")
+_NODE_FLAGS = frozenset(("--no-warnings", "--no-deprecation", "--enable-source-maps"))
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh"))
 _UV_OPTIONS = frozenset(("run", "-q", "--quiet", "--isolated", "--no-cache", "--offline"))
 _UV_FOLDERS = frozenset(("--directory", "--project"))
 _CONTAINER_OPTIONS = frozenset(
     (
         *("run", "-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init"),
-        *("-e", "--env", "--name", "--network", "--platform"),
+        *("-e", "--env", "--name", "--network", "--platform", "--pull"),
     )
 )
 """Options of docker and podman that give a container no folder of this machine."""
 _IMAGE = re.compile(r"\w[\w.-]*(:\d+)?(/\w[\w.-]*)*(:\w[\w.-]*)?(@sha256:[0-9a-f]{64})?", re.ASCII)
 
 
-def stays_in_folder(table: Mapping[str, Any], folder: str, project: str) -> bool:
+def stays_in_folder(server: McpServerManifest, folder: str, project: str) -> bool:
     """Return whether a server of a plugin uses no file of the project outside of its folder."""
-    if not (command := table.get("command")):
-        return True
+    table = server.table
     args, env = table.get("args") or [], table.get("env") or {}
-    if not isinstance(args, list | tuple) or not isinstance(env, Mapping):
+    if not server.is_local:
+        return True
+    if not isinstance(args, list | tuple) or not isinstance(env, Mapping) or "env-file" in table:
         return False
-    if "env-file" in table or leads_out(table, folder, project) or runs_from_above(table, folder):
+    if leads_out(server, folder, project) or runs_from_above(table, folder):
         return False
-    words, values = [*map(str, (command, *args))], [*map(str, env.values())]
-    # An interpreter takes options from variables, too.
-    is_plain = all(_is_plain(it) and not it.lstrip().startswith("-") for it in values)
-    # A program that is fetched may fill in the variables in its arguments.
-    is_filled = any(f"${{{name}}}" in word for name in env for word in words)
+    root = real_path(folder)
+    cwd, command, *words = (
+        _in_folder(str(word), root) for word in (table.get("cwd") or "", table["command"], *args)
+    )
+    values = [_shortened(_in_folder(str(value), root), root) for value in env.values()]
+    # A shell or a program that is fetched may fill in what stayed a variable.
+    own = {str(name) for name, value in env.items() if value != f"${{{name}}}"}
     return (
-        starts_at(folder, _in_folder(str(table.get("cwd") or ""), folder))
-        and is_plain
-        and not is_filled
-        and any(is_form(words[0], words[1:], folder) for is_form in _FORMS)
+        starts_at(folder, cwd)
+        and "$" not in cwd + command
+        and are_plain(values)
+        and own.isdisjoint(name for text in (*words, *values) for name in variable_names(text))
+        and any(is_form(command, words, root) for is_form in _FORMS)
     )
 
 
-def leads_out(table: Mapping[str, Any], folder: str, project: str) -> bool:
+def leads_out(server: McpServerManifest, folder: str, project: str) -> bool:
     """Return whether a server names `..`, or a path of the project that is not in its folder."""
-    declared = json.dumps(to_plain(table), default=str, ensure_ascii=False)
+    declared = "\0".join(filled_texts(server, folder))
     # `/a//b` and `/a/./b` are `/a/b`.
     declared = re.sub(r"(?:/\.?(?=/))+", "", unquote(declared)).casefold()
-    inside, outside = (
-        json.dumps(real_path(path), ensure_ascii=False)[1:-1].casefold()
-        for path in (folder, project)
-    )
-    return bool(_PARENT_FOLDER.search(declared)) or outside in declared.replace(inside, "")
+    outside = real_path(project).casefold()
+    rest = _shortened(declared, real_path(folder).casefold())
+    return bool(_PARENT_FOLDER.search(declared)) or outside in rest
+
+
+def filled_texts(server: McpServerManifest, folder: str) -> Iterable[str]:
+    """Yield all texts in a declaration, as they are written and as they are filled in."""
+    filler = plugin_filler(server, real_path(folder), _DATA, {})
+    for text in _texts_in(server.table):
+        yield text
+        yield filler.filled(text)
+
+
+def _texts_in(value: object) -> Iterable[str]:
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)
+    else:
+        yield str(value)
 
 
 def _in_folder(word: str, folder: str) -> str:
-    return _PLUGIN_FOLDER.sub(lambda _: folder, word)
+    return _PLUGIN_FOLDER.sub(lambda it: folder if it[1] == PLUGIN_ROOT else _DATA, word)
 
 
-def _is_plain(word: str) -> bool:
-    word = _PLUGIN_FOLDER.sub("", word)
-    return is_name_or_url(word) or not (has_signs(word) or _FOLDER_VARIABLE.search(word))
+def _shortened(text: str, folder: str) -> str:
+    """Return a text with a word for a folder, where it is a whole path or the beginning of one."""
+    return re.sub(rf"{re.escape(folder)}(?=[/\0:,;=]|$)", "folder", text)
 
 
 def _is_fetched(command: str, args: Sequence[str], folder: str) -> bool:
-    return fetches_only(command, args, folder) and all(map(_is_plain, args))
+    words = (_shortened(word, folder) for word in args)
+    return fetches_only(command, args, folder) and all(map(is_plain, words))
 
 
 def _is_own_program(command: str, _args: Sequence[str], folder: str) -> bool:
-    return not _INTERPRETER.fullmatch(os.path.basename(command)) and _is_own_file(command, folder)
+    is_known = _is_interpreter(os.path.basename(command))
+    return "/" in command and not is_known and _is_own_file(command, folder)
+
+
+def _is_interpreter(name: str) -> bool:
+    return bool(_PYTHON.fullmatch(name)) or name == "node" or name in _SHELLS
 
 
 def _runs_own_script(command: str, args: Sequence[str], folder: str) -> bool:
-    script = next((word for word in args if not _INTERPRETER_FLAG.fullmatch(word)), "")
-    is_interpreter = _INTERPRETER.fullmatch(os.path.basename(command)) is not None
-    return is_interpreter and _is_own_file(script, folder)
+    name, words = os.path.basename(command), [*args]
+    while words and (
+        (_PYTHON.fullmatch(name) and _PYTHON_FLAG.fullmatch(words[0]))
+        or (name == "node" and words[0] in _NODE_FLAGS)
+    ):
+        words.pop(0)
+    return _is_interpreter(name) and bool(words) and _is_own_file(words[0], folder)
 
 
 def _is_uv_run(command: str, args: Sequence[str], folder: str) -> bool:
     parts = parse_runner("uv", args) if os.path.basename(command) == "uv" else None
     if parts is None or not all(
-        starts_at(folder, _in_folder(value or "..", folder))
+        starts_at(folder, value or "..")
         if name in _UV_FOLDERS
         else name in _UV_OPTIONS and value is None
         for name, value, _ in parts.options
     ):
         return False
-    rest = args[parts.program_at + 1 :]
+    program, rest = parts.program, args[parts.program_at + 1 :]
     return (
-        _is_own_file(parts.program, folder)
-        or _runs_own_script(parts.program, rest, folder)
-        or parts.program in _entry_points(folder)
+        (program.endswith(".py") and _is_own_file(program, folder))
+        or _is_own_program(program, rest, folder)
+        or _runs_own_script(program, rest, folder)
+        or (program in _entry_points(folder) and find_program(program) is None)
     )
 
 
 def _is_container(command: str, args: Sequence[str], _folder: str) -> bool:
-    is_engine = command in {"docker", "podman"}
-    parts: RunnerCommand | None = parse_runner(command, args) if is_engine else None
+    parts = parse_runner(command, args) if command in {"docker", "podman"} else None
     if parts is None or not _IMAGE.fullmatch(parts.program):
         return False
     return all(option.name in _CONTAINER_OPTIONS for option in parts.options)
@@ -134,16 +162,17 @@ _FORMS = (_is_fetched, _is_own_program, _runs_own_script, _is_uv_run, _is_contai
 
 def _is_own_file(word: str, folder: str) -> bool:
     """Return whether a word is no option or command, but the path of a file in a folder."""
-    path = real_path(os.path.join(folder, _in_folder(word, folder)))
-    is_path = not word.startswith("-") and ("." in word or "/" in word)
-    return is_path and is_inside(path, real_path(folder)) and os.path.isfile(path)
+    path = real_path(os.path.join(folder, word))
+    is_path = not word.startswith("-") and ("." in word or "/" in word) and "$" not in word
+    return is_path and is_inside(path, folder) and os.path.isfile(path)
 
 
 def _entry_points(folder: str) -> Mapping[str, object]:
-    """Return the programs that the `pyproject.toml` of a folder defines."""
+    """Return the programs that `uv` installs for the `pyproject.toml` of a folder."""
     try:
         with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-            scripts = tomllib.load(file)["project"]["scripts"]
+            content = tomllib.load(file)
+        scripts = content["project"]["scripts"] if "build-system" in content else None
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return scripts if isinstance(scripts, dict) else {}

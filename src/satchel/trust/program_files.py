@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from satchel.settings import MIB
 
 _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000
+_SKIPPED = frozenset((".git", "__pycache__"))
 _LARGEST_TEXT = MIB
 """Texts up to this size are shown, others by their digest."""
 
@@ -54,9 +56,9 @@ def runnable_files(
 ) -> tuple[dict[str, CodeFile], CodeProblem | None]:
     """Return all files of a folder that could run, and why they cannot be compared.
 
-    Skips `.git`, Markdown of skills, and, unless `with_compiled`, files that Python can compile
-    again. A file that `declared` names is never skipped. A link is compared by the path that it
-    contains.
+    Skips `.git`, unless `with_skill_texts` Markdown of skills, and, unless `with_compiled`, files
+    that Python can compile again. What `declared` names is never skipped. A link is compared by the
+    path that it contains, and one to a skipped folder also by all files there.
     """
     with_compiled = with_compiled or "__pycache__" in declared
     root, project, files = real_path(folder), real_path(base), dict[str, CodeFile]()
@@ -78,13 +80,24 @@ def runnable_files(
                 is_used = is_skill_code(key) or has_scripts.get(above)
                 if is_skipped or is_cached or (only_scripts and not is_used):
                     continue
-                if len(files) >= _MOST_PROGRAM_FILES:
-                    problem = f"{folder} has more than {_MOST_PROGRAM_FILES} files"
-                    return files, CodeProblem(problem)
-                files[key] = _program(path, root, project, with_text=with_text)
+                for file in (path, *(_files_behind(path, root) if name in links else ())):
+                    if len(files) >= _MOST_PROGRAM_FILES:
+                        problem = f"{folder} has more than {_MOST_PROGRAM_FILES} files"
+                        return files, CodeProblem(problem)
+                    key = os.path.relpath(file, root).replace(os.sep, "/")
+                    files[key] = _program(file, root, project, with_text=with_text)
     except (UnreadableFileError, RecursionError) as error:
         return files, CodeProblem(str(error) or f"{folder} is too deep")
     return files, None
+
+
+def _files_behind(link: str, root: str) -> Iterator[str]:
+    """Yield the files in the folder that a link leads to, if it is one that is skipped."""
+    target = real_path(link)
+    is_skipped = not _SKIPPED.isdisjoint(os.path.relpath(target, root).split(os.sep))
+    if is_skipped and is_inside(target, root):
+        for above, _, names in os.walk(target, onerror=_fail):
+            yield from (os.path.join(above, name) for name in names)
 
 
 def _fail(error: OSError) -> None:

@@ -33,7 +33,8 @@ from satchel.trust.code_units import (
     incomparable,
     plugin_key,
     plugin_unit,
-    project_unit,
+    project_of_plugin,
+    project_of_settings,
     requested_variables,
     server_variables,
     settings_unit,
@@ -122,8 +123,9 @@ def read_inventory(project: Project) -> ProjectInventory:
     skills = tuple(finding for scan in skill_scans for finding in scan.findings.values())
     units = [
         *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
-        *(_project_unit(plugin, base) for plugin in plugins),
-        *(settings_unit(file, base, with_text=True) for file in files),
+        *(_project_of(plugin, base) for plugin in plugins),
+        *(settings_unit(file, with_text=True) for file in files),
+        *(project_of_settings(file, base, with_text=True) for file in files),
         *(
             skill_unit(finding, base, with_text=True)
             for finding in skills
@@ -180,9 +182,9 @@ def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:
         yield replace(root, within=root.within or base, project=base)
 
 
-def _project_unit(plugin: PluginFinding, base: str) -> CodeUnit | None:
+def _project_of(plugin: PluginFinding, base: str) -> CodeUnit | None:
     key = plugin_key(plugin, base)
-    return project_unit(plugin.path, key, plugin.servers, base, with_text=True)
+    return project_of_plugin(plugin.path, key, plugin.servers, base, with_text=True)
 
 
 def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:
