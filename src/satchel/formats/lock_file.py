@@ -23,7 +23,7 @@ _PLACES: Mapping[str, str] = MappingProxyType(
     }
 )
 """The kinds in the order of the file, each with the field that says where such a thing is."""
-_INFORMATION = frozenset({"from", "signer"})
+_INFORMATION = frozenset({"from", "signer", "reached"})
 """Fields for the reader of the file; a difference does not change what is served."""
 _HEAD = (
     "# Written by 'satchel lock': what may be served. Review changes here as you review code.\n"
@@ -107,11 +107,13 @@ class Lock:
         return "".join((_HEAD, *map(_table, entries)))
 
     def differences(self, now: "Lock") -> tuple[LockDifference, ...]:
-        """Return how `now` differs, in the order of the file."""
+        """Return how `now` differs in what is served, in the order of the file."""
         keys = sorted(self.entries.keys() | now.entries.keys(), key=_rank)
         pairs = ((self.entries.get(key), now.entries.get(key)) for key in keys)
         return tuple(
-            LockDifference(before=before, now=after) for before, after in pairs if before != after
+            LockDifference(before=before, now=after)
+            for before, after in pairs
+            if before is None or after is None or before.served != after.served
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from hashlib import pbkdf2_hmac, sha256
@@ -50,6 +51,14 @@ class LockPlaces:
             if not below.startswith(os.pardir):
                 return prefix + below.replace(os.sep, "/")
         return "/".join(path.replace(os.sep, "/").split("/")[-2:])
+
+    def without_folders(self, text: str, folder: str) -> str:
+        """Return JSON in which the paths of a folder and of the home folder are marked."""
+        for number, path in enumerate((folder, self.home)):
+            name = re.escape(json.dumps(path)[1:-1])
+            # JSON has no such character. A name in an address is not the folder `/name`.
+            text = re.sub(rf"(?<![\w.-]){name}(?![\w.-])", f"\0{number}", text)
+        return text
 
     def origin(self, path: str) -> Mapping[str, str]:
         """Return where a folder came from and who signed that, as fields of its entry."""
@@ -99,21 +108,13 @@ def plugin_entries(
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
-    """Return the entry of a declared MCP server, with the outline of its command or address.
-
-    The file is shared, so it has only a hash of the rest, and of what is passed to the server.
-    """
-    reached = server.origin.reached
-    command, args, folder, url = json.loads(reached)
-    values = {"reached": server_outline(reached)}
-    if [values["reached"]] != [*filter(None, (command, *(args or ()), folder, url))]:
-        values["address" if url else "arguments"] = _slow_hash(reached, server.name)
-    if server.passed:
-        values["passed"] = _slow_hash(server.passed, server.name)
-    options = server.options
-    texts = (options.rename, options.rename_arguments, options.descriptions)
-    if options.prefix or any(texts):
-        values["naming"] = _hash(json.dumps((options.prefix, *texts), sort_keys=True, default=dict))
+    """Return the entry of a declared MCP server: a hash of its declaration, and an outline."""
+    # A `.mcp.json` is read with its folder and the home folder filled in.
+    declared = places.without_folders(server.declared, os.path.dirname(server.path))
+    values = {
+        "digest": _slow_hash(declared, server.name),
+        "reached": server_outline(server.origin.reached),
+    }
     place = declared_in(server.owner, server.path, places)
     return LockEntry(kind="server", place=place, name=server.name, values=values)
 

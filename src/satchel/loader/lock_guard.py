@@ -108,7 +108,6 @@ class LockGuard:
             for item in self.lock.differences(now)
             if (with_tools or item.entry.kind != "tool")
             and (item.now is None or not self.is_frozen)
-            and (item.before is None or item.now is None or item.before.served != item.now.served)
         ]
         if self.is_frozen:
             held = tuple(f"plugin {name}" for name in self._held_plugins(now))
@@ -166,7 +165,7 @@ class LockGuard:
         return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
 
     def _server_entry(self, server: ServerConfig) -> LockEntry:
-        key = server.owner, server.path, server.name, server.origin, server.passed
+        key = server.owner, server.path, server.name, server.origin, server.declared
         if key not in self._servers:
             self._servers[key] = server_entry(server, self._places)
         return self._servers[key]

@@ -60,7 +60,8 @@ def command(
         differences = before.differences(now) if before else ()
         for item in differences:
             console.out(str(item))
-        console.say(count(len(differences), "difference"))
+        advice = "; after a review, run 'satchel lock'" if differences else ""
+        console.say(count(len(differences), "difference") + advice)
         return 1 if check and differences else 0
     write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
     kinds = Counter(entry.kind for entry in now.entries.values())
