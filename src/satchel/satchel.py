@@ -554,7 +554,7 @@ class Satchel:
         Raises `SatchelError` for a difference; if frozen, only for something that is missing.
         """
         if (guard := self._reconciler.config.lock) is not None:
-            guard.require(self.lock_contents(guard.file), with_tools=True)
+            guard.require(self.lock_contents(guard.file), with_offers=True)
 
     def __enter__(self) -> Self:
         return self

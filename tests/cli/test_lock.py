@@ -121,7 +121,7 @@ def offers(here, config_folder):
     """Let the user's file name a server that offers these tools."""
     config_folder.mkdir()
 
-    def write(*, env: str = "{}", naming: str = "", **tools: str) -> None:
+    def write(*, env: str = "{}", naming: str = "pin = 'off'", **tools: str) -> None:
         schema = {"type": "object", "properties": {}}
         book = [
             {"name": name, "description": words, "inputSchema": schema}
@@ -129,7 +129,7 @@ def offers(here, config_folder):
         ]
         (here / "book.json").write_text(json.dumps(book))
         (config_folder / "satchel.toml").write_text(
-            f"[mcp.box]\ncommand = {sys.executable!r}\npin = 'off'\nenv = {env}\n"
+            f"[mcp.box]\ncommand = {sys.executable!r}\nenv = {env}\n"
             f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n{naming}"
         )
 
@@ -168,6 +168,48 @@ def test_changed_instructions_of_a_server_are_drift_and_not_in_the_prompt(run, h
     assert "tool @instructions (server box" in run("doctor", "--frozen", "--run").stdout
     instructions.unlink()
     assert "removed tool @instructions" in run("lock", "--check").stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "item"),
+    [
+        ("prompts", {"name": "ask"}),
+        ("resources", {"name": "n", "uri": "note://n"}),
+        ("resourceTemplates", {"name": "n", "uriTemplate": "note://{n}"}),
+    ],
+)
+def test_changed_prompts_and_resources_of_a_server_are_drift(run, here, offers, kind, item):
+    def offer(*items: dict[str, object]) -> None:
+        (here / "book.json.offers").write_text(json.dumps({kind: items}))
+
+    offers(one="First.")
+    offer(item)
+    entry = "prompt" if kind == "prompts" else "resource"
+    assert run("lock").stdout == f"wrote satchel.lock: 1 server, 1 tool, 1 {entry}\n"
+    assert run("lock", "--check").exit_code == 0
+    assert run("lock", "--check", "--no-connect").exit_code == 0
+    offer(item | {"_meta": {"example.com/x": 1}})
+    assert run("prompt", "--locked").exit_code == 0
+    offer(item | {"description": "Evil."}, {"name": "new", "uri": "x://x", "uriTemplate": "x://"})
+    result = run("lock", "--check")
+    assert (result.exit_code, result.stdout.count(f" {entry} ")) == (1, 2)
+    assert run("prompt", "--locked").exit_code == 1
+    assert run("doctor", "--frozen", "--run").stdout.count(f" {entry} ") == 2
+    assert '"one"' in run("schema", "--frozen", "--group", "box").stdout
+    offer()
+    assert run("prompt", "--locked").exit_code == 1
+    # Resources come and go.
+    assert run("prompt", "--frozen").exit_code == (1 if entry == "prompt" else 0)
+
+
+def test_a_lazy_server_is_locked_with_its_tools_only(run, here, offers):
+    (here / "book.json.md").write_text("Be brief.")
+    (here / "book.json.offers").write_text('{"prompts": [{"name": "ask"}]}')
+    offers(one="First.", naming="lazy = true")
+    # The first time, it has no pins, so it is started at once.
+    for check in (("lock",), ("lock", "--check"), ("prompt", "--locked"), ("prompt", "--frozen")):
+        assert run(*check).exit_code == 0
+    assert run("lock").stdout == "wrote satchel.lock: 1 server, 1 tool\n"
 
 
 def test_instructions_that_an_older_lock_does_not_have_are_not_in_the_prompt(run, here, offers):

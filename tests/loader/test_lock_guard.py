@@ -16,11 +16,12 @@ from satchel import DefinitionError, Limits, Project, Satchel, SatchelError, Set
 from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
 from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock
-from satchel.loader.lock_entries import lock_places, server_entry, tool_entry
+from satchel.loader.lock_entries import lock_places, offer_entry, server_entry, tool_entry
 from satchel.loader.lock_guard import LockGuard, load_guard
 from satchel.loader.pass_provider import Candidate
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import StdioServer
+from satchel.mcp_servers.server_offers import OfferedPrompt, OfferedResource
 from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.providers.skill import Skill, find_skill
@@ -85,6 +86,28 @@ def test_a_skill_of_a_server_cannot_be_locked_and_is_not_used(file):
     judged = guard.skill(replace(finding, remote=fetched))
     assert judged.manifest is None
     assert [item.code for item in judged.diagnostics] == ["lock-new"]
+
+
+def test_only_locked_prompts_and_resources_of_a_server_are_offered(tmp_path):
+    places = lock_places(tmp_path / "satchel.lock")
+    origin = ServerOrigin("file", "box", json.dumps(["box", [], None, None]))
+    box = StdioServer(command="box")
+    server = ServerConfig(name="box", server=box, origin=origin, path="/mcp.json")
+    entry = server_entry(server, places)
+    items = [
+        *(OfferedPrompt(name=name) for name in ("locked", "new")),
+        *(OfferedResource(name="n", uri=uri) for uri in ("note://locked", "note://new")),
+    ]
+    lock = Lock([entry, offer_entry(entry, items[0]), offer_entry(entry, items[2])])
+    contribution = PluginContribution(
+        name="mcp:box", source="mcp", scope=Precedence.EXPLICIT, path="", unit="", rank=(),
+        digest="", offers=tuple(SimpleNamespace(offered=item) for item in items),
+    )  # fmt: skip
+    candidate = Candidate(contribution=contribution, origin=origin)
+    guard = LockGuard(lock, "satchel.lock", places, is_frozen=False)
+    judged = guard.plugin(candidate, [server], {})
+    assert [offer.offered for offer in judged.offers] == [items[0], items[2]]
+    assert [item.code for item in judged.diagnostics] == ["lock-new", "lock-new"]
 
 
 def test_the_tools_of_a_server_are_compared_with_its_own_entry(tmp_path):

@@ -19,10 +19,14 @@ _PLACES: Mapping[str, str] = MappingProxyType(
         "plugin": "path",
         "server": "declared",
         "tool": "server",
+        "prompt": "server",
+        "resource": "server",
         "group": "plugin",
     }
 )
 """The kinds in the order of the file, each with the field that says where such a thing is."""
+SERVER_OFFERS = frozenset({"tool", "prompt", "resource"})
+"""The kinds that are known only of a connected server."""
 _INFORMATION = frozenset({"from", "signer", "reached"})
 """Fields for the reader of the file; a difference does not change what is served."""
 _HEAD = (
@@ -93,7 +97,7 @@ class LockDifference:
 
 
 class Lock:
-    """What is locked: skills, plugins, servers with their tools, and the notes of groups."""
+    """What is locked: skills, plugins, servers with what they offer, and the notes of groups."""
 
     def __init__(self, entries: Iterable[LockEntry]) -> None:
         self.entries: Mapping[tuple[str, str, str], LockEntry] = {

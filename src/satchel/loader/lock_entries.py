@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
+from dataclasses import asdict, field, replace
 from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, notes_of
+from satchel.mcp_servers.server_offers import OfferedPrompt, OfferedResource
 from satchel.setup.source_records import origins
 from satchel.sources.search_roots import Precedence, full_path
 from satchel.trust.server_outline import server_outline
@@ -156,6 +157,10 @@ def lock_of(
         for item in offered:
             if item.config.origin == server.origin and item.snapshot.is_up:
                 entries += (tool_entry(entry, tool) for tool in item.wanted)
+                if item.config.options.lazy:
+                    continue  # the rest is not known until its first call
+                entries += (offer_entry(entry, one) for one in item.snapshot.prompts)
+                entries += (offer_entry(entry, one) for one in item.snapshot.resources)
                 if notes := notes_of(server.name, item.snapshot):
                     entries.append(instructions_entry(entry, notes))
     return Lock(entries)
@@ -176,9 +181,17 @@ def instructions_entry(server: LockEntry, notes: str) -> LockEntry:
     return _offer_entry(server, INSTRUCTIONS, notes)
 
 
-def _offer_entry(server: LockEntry, name: str, text: str) -> LockEntry:
+def offer_entry(server: LockEntry, offered: OfferedPrompt | OfferedResource) -> LockEntry:
+    """Return the entry of a prompt or resource of an MCP server, without fields for clients."""
+    text = json.dumps(asdict(replace(offered, mcp_fields={})), sort_keys=True)
+    if isinstance(offered, OfferedPrompt):
+        return _offer_entry(server, offered.name, text, kind="prompt")
+    return _offer_entry(server, offered.uri, text, kind="resource")
+
+
+def _offer_entry(server: LockEntry, name: str, text: str, *, kind: str = "tool") -> LockEntry:
     place = f"{server.name} of {server.place}"
-    return LockEntry(kind="tool", place=place, name=name, values={"digest": _hash(text)})
+    return LockEntry(kind=kind, place=place, name=name, values={"digest": _hash(text)})
 
 
 def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[LockEntry]:

@@ -12,11 +12,12 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.files.state_files import exists
-from satchel.formats.lock_file import Lock, read_lock
+from satchel.formats.lock_file import SERVER_OFFERS, Lock, read_lock
 from satchel.loader.lock_entries import (
     LockPlaces,
     instructions_entry,
     lock_places,
+    offer_entry,
     plugin_entries,
     server_entry,
     skill_entry,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from satchel.formats.lock_file import LockEntry
     from satchel.loader.pass_provider import Candidate
     from satchel.mcp_servers.remote_tool import RemoteTool
+    from satchel.mcp_servers.server_offers import RemotePrompt, RemoteResource
     from satchel.mcp_servers.server_options import ServerConfig
     from satchel.sources.skill_findings import SkillFinding
 
@@ -101,13 +103,14 @@ class LockGuard:
                 problems.append(reason)
         return tuple(kept), tuple(problems)
 
-    def require(self, now: Lock, *, with_tools: bool = False) -> None:
+    def require(self, now: Lock, *, with_offers: bool = False) -> None:
         """Raise `SatchelError` for a difference; if frozen, only for something that is missing."""
         drift = [
             item
             for item in self.lock.differences(now)
-            if (with_tools or item.entry.kind != "tool")
+            if (with_offers or item.entry.kind not in SERVER_OFFERS)
             and (item.now is None or not self.is_frozen)
+            and (item.entry.kind != "resource" or not self.is_frozen)  # they come and go
         ]
         if self.is_frozen:
             held = tuple(f"plugin {name}" for name in self._held_plugins(now))
@@ -151,8 +154,17 @@ class LockGuard:
     def _with_locked_offers(
         self, contribution: PluginContribution, server: ServerConfig
     ) -> PluginContribution:
-        """Return a server without those tools and instructions that differ."""
+        """Return a server without what differs: tools, prompts, resources and instructions."""
         entry = self._server_entry(server)
+        offers = cast("tuple[RemotePrompt | RemoteResource, ...]", contribution.offers)
+        reasons = [
+            self._drift([offer_entry(entry, it.offered)], contribution.path) for it in offers
+        ]
+        contribution = replace(
+            contribution,
+            offers=tuple(it for it, reason in zip(offers, reasons, strict=True) if not reason),
+            diagnostics=(*contribution.diagnostics, *filter(None, reasons)),
+        )
         instructions = {*contribution.notes.values(), *(it.notes for it in contribution.groups)}
         notes = [instructions_entry(entry, text) for text in instructions if text]
         if (reason := self._drift(notes, contribution.path)) is not None:
