@@ -240,7 +240,18 @@ def test_a_server_with_another_command_or_environment_is_not_started(run, here, 
     result = run("lock", "--check", "--no-connect")
     assert result.exit_code == 1
     assert "changed server box" in result.stdout
+    assert run("prompt", "--frozen").exit_code == 0
     assert '"one"' not in run("schema", "--frozen", "--group", "box").stdout
+
+
+@pytest.mark.parametrize("flag", ["--locked", "--frozen"])
+def test_the_tools_of_a_server_that_is_down_are_not_missing(run, here, offers, flag):
+    offers(one="First.")
+    run("lock")
+    (here / "book.json").unlink()
+    result = run("prompt", flag)
+    assert result.exit_code == 0, result.stderr
+    assert run("lock", "--check").exit_code == 1
 
 
 @pytest.mark.parametrize(

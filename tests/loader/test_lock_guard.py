@@ -390,6 +390,9 @@ def test_a_plugin_that_differs_is_named_without_its_parts(opened, here, write_sk
     path = here / "satchel.lock"
     path.write_text(opened().lock_contents(path).text)
     append(here / "plugins/demo/tools.py")
+    with pytest.raises(SatchelError, match="changed plugin demo") as caught:
+        opened(locked=path)
+    assert "pdf" not in str(caught.value)
     app = opened(locked=path, frozen=True)
     assert "pdf" not in app.catalog.skills
     assert codes(app) == ["lock-changed"]

@@ -99,7 +99,9 @@ class LockDifference:
 class Lock:
     """What is locked: skills, plugins, servers with what they offer, and the notes of groups."""
 
-    def __init__(self, entries: Iterable[LockEntry]) -> None:
+    def __init__(self, entries: Iterable[LockEntry], connected: Iterable[str] = ()) -> None:
+        self.connected = frozenset(connected)
+        """The places of what connected servers offer."""
         self.entries: Mapping[tuple[str, str, str], LockEntry] = {
             entry.key: entry for entry in entries
         }

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, field, replace
+from functools import lru_cache
 from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
@@ -151,11 +152,13 @@ def lock_of(
             )
         ),
     ]
+    connected = []
     for server in declared:
         entry = server_entry(server, places)
         entries.append(entry)
         for item in offered:
             if item.config.origin == server.origin and item.snapshot.is_up:
+                connected.append(offers_place(entry))
                 entries += (tool_entry(entry, tool) for tool in item.wanted)
                 if item.config.options.lazy:
                     continue  # the rest is not known until its first call
@@ -163,7 +166,7 @@ def lock_of(
                 entries += (offer_entry(entry, one) for one in item.snapshot.resources)
                 if notes := notes_of(server.name, item.snapshot):
                     entries.append(instructions_entry(entry, notes))
-    return Lock(entries)
+    return Lock(entries, connected)
 
 
 def declared_in(plugin: str, path: str, places: LockPlaces) -> str:
@@ -189,9 +192,14 @@ def offer_entry(server: LockEntry, offered: OfferedPrompt | OfferedResource) -> 
     return _offer_entry(server, offered.uri, text, kind="resource")
 
 
+def offers_place(server: LockEntry) -> str:
+    """Return the place of what an MCP server offers."""
+    return f"{server.name} of {server.place}"
+
+
 def _offer_entry(server: LockEntry, name: str, text: str, *, kind: str = "tool") -> LockEntry:
-    place = f"{server.name} of {server.place}"
-    return LockEntry(kind=kind, place=place, name=name, values={"digest": _hash(text)})
+    values = {"digest": _hash(text)}
+    return LockEntry(kind=kind, place=offers_place(server), name=name, values=values)
 
 
 def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[LockEntry]:
@@ -213,6 +221,7 @@ def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
         return ""
 
 
+@lru_cache(256)
 def _slow_hash(text: str, salt: str) -> str:
     """Return a hash that takes long to make: the file is shared, and the text may have a password.
 

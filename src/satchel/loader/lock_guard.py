@@ -52,8 +52,6 @@ class LockGuard:
         self.declared: tuple[ServerConfig, ...] = ()
         """All servers that were declared in the last pass, also those that may not be used."""
         self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
-        self._servers: dict[tuple[object, ...], LockEntry] = {}
-        """The entries of servers, since the hash in them takes long to make."""
 
     def plugin(
         self,
@@ -96,25 +94,27 @@ class LockGuard:
         self.declared = tuple(declared)
         kept, problems = [], []
         for server in self.declared:
-            reason = self._drift([self._server_entry(server)], server.path)
+            reason = self._drift([server_entry(server, self._places)], server.path)
             if reason is None:
                 kept.append(server)
             else:
                 problems.append(reason)
         return tuple(kept), tuple(problems)
 
-    def require(self, now: Lock, *, with_offers: bool = False) -> None:
-        """Raise `SatchelError` for a difference; if frozen, only for something that is missing."""
+    def require(self, now: Lock) -> None:
+        """Raise `SatchelError` for a difference; if frozen, only for something that is missing.
+
+        What a server offers counts only if it is connected; later, each tool is compared.
+        """
+        held = tuple(f"plugin {name}" for name in self._held_plugins(now))
         drift = [
             item
             for item in self.lock.differences(now)
-            if (with_offers or item.entry.kind not in SERVER_OFFERS)
+            if (item.entry.kind not in SERVER_OFFERS or item.entry.place in now.connected)
             and (item.now is None or not self.is_frozen)
             and (item.entry.kind != "resource" or not self.is_frozen)  # they come and go
+            and not _is_part_of(item.entry.place, held)
         ]
-        if self.is_frozen:
-            held = tuple(f"plugin {name}" for name in self._held_plugins(now))
-            drift = [item for item in drift if not _is_part_of(item.entry.place, held)]
         if not drift:
             return
         shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
@@ -155,7 +155,7 @@ class LockGuard:
         self, contribution: PluginContribution, server: ServerConfig
     ) -> PluginContribution:
         """Return a server without what differs: tools, prompts, resources and instructions."""
-        entry = self._server_entry(server)
+        entry = server_entry(server, self._places)
         offers = cast("tuple[RemotePrompt | RemoteResource, ...]", contribution.offers)
         reasons = [
             self._drift([offer_entry(entry, it.offered)], contribution.path) for it in offers
@@ -175,12 +175,6 @@ class LockGuard:
         tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
         held = tuple(tool for tool in judged if tool.state is Status.HELD)
         return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
-
-    def _server_entry(self, server: ServerConfig) -> LockEntry:
-        key = server.owner, server.path, server.name, server.origin, server.declared
-        if key not in self._servers:
-            self._servers[key] = server_entry(server, self._places)
-        return self._servers[key]
 
     def _judge_tool(self, server: LockEntry, tool: ToolContribution) -> ToolContribution:
         definition = cast("RemoteTool", tool.tool).definition

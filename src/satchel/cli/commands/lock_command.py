@@ -11,6 +11,7 @@ from satchel.cli.console import Console
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
 from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock
+from satchel.loader.lock_entries import offers_place
 from satchel.loader.lock_guard import lock_at
 from satchel.reports.short_texts import count
 
@@ -72,9 +73,7 @@ def command(
 
 def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
     """Return `now` with what the lock file has of the offers of its servers."""
-    servers = {
-        f"{entry.name} of {entry.place}" for entry in now.entries.values() if entry.kind == "server"
-    }
+    servers = {offers_place(entry) for entry in now.entries.values() if entry.kind == "server"}
     entries = before.entries.values() if before else ()
     kept = (entry for entry in entries if entry.kind in SERVER_OFFERS and entry.place in servers)
     return Lock([*now.entries.values(), *kept])
