@@ -534,7 +534,8 @@ class Satchel:
     def lock_contents(self, file: PathLike = "satchel.lock") -> Lock:
         """Return what a lock file at this path would contain now; its `text` is the file.
 
-        What MCP servers offer is in it if they are connected.
+        What MCP servers offer is in it if they are connected. Raises `SatchelError` for two
+        different folders of one place and name.
         """
         # Lazy: needed only with a lock file.
         from satchel.loader.lock_entries import lock_of, lock_places

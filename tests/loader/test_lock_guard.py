@@ -385,6 +385,32 @@ def test_data_compiled_files_and_links_that_lead_up_do_not_count_in_a_package(pa
     assert codes(open_package()) == []
 
 
+@pytest.mark.parametrize("folders", [("new", "old"), ("old", "new")])
+def test_two_plugins_of_one_name_are_locked_apart(tmp_path, write_plugin, folders):
+    for name in folders:
+        write_plugin(tmp_path / name, "demo", f"notes: I am {name}.\nactive: true\n")
+    file = tmp_path / "satchel.lock"
+    options = {"plugins": [tmp_path / name for name in folders], "settings": Settings(cache=False)}
+    with Satchel(**options) as app:
+        prompt = app.session().prompt()
+        file.write_text(app.lock_contents(file).text)
+    for is_frozen in (False, True):
+        with Satchel(**options, locked=file, frozen=is_frozen) as app:
+            assert (app.session().prompt(), codes(app)) == (prompt, [])
+
+
+def test_two_folders_with_the_same_place_cannot_be_locked(tmp_path, write_skill, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folders = [tmp_path / name / "a/skills" for name in ("one", "two")]
+    for folder in folders:
+        (write_skill(folder, "pdf") / "place.txt").write_text(str(folder))
+    with Satchel(folders) as app, pytest.raises(SatchelError, match=r"are called skill pdf \(path"):
+        app.lock_contents(tmp_path / "here/satchel.lock")
+    (folders[1] / "pdf/place.txt").write_text(str(folders[0]))
+    with Satchel(folders) as app:
+        assert len(app.lock_contents(tmp_path / "here/satchel.lock").entries) == 1
+
+
 def test_a_plugin_that_differs_is_named_without_its_parts(opened, here, write_skill):
     write_skill(here / "plugins/demo/skills", "pdf")
     path = here / "satchel.lock"

@@ -12,6 +12,7 @@ from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import Status
+from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from satchel.sources.skill_findings import SkillFinding
 
 _ROUNDS = 200_000
+_MOVE = "move one below the folder of the lock file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,7 @@ def plugin_entries(
     is_package = read.scope is Precedence.PLUGIN
     place = f"distribution {read.source}" if is_package else places.of(read.path)
     entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
-    return entry, *_group_entries(read.name, finding.part.manifest if finding.part else None)
+    return entry, *_group_entries(entry, finding.part.manifest if finding.part else None)
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
@@ -130,7 +132,8 @@ def lock_of(
 ) -> Lock:
     """Return the lock of everything that a pass found, and of what connected servers offer.
 
-    `disabled` are the units of skills and plugins that are disabled, and so not in it.
+    `disabled` are the units of skills and plugins that are disabled, and so not in it. Raises
+    `SatchelError` for two things that a lock file cannot tell apart.
     """
     findings = (finding for scan in cache.skills.values() for finding in scan.findings.values())
     skills = (finding for finding in findings if finding.path not in disabled)
@@ -166,7 +169,11 @@ def lock_of(
                 entries += (offer_entry(entry, one) for one in item.snapshot.resources)
                 if notes := notes_of(server.name, item.snapshot):
                     entries.append(instructions_entry(entry, notes))
-    return Lock(entries, connected)
+    lock = Lock(entries, connected)
+    for entry in entries:
+        if lock.entries[entry.key].served != entry.served:
+            raise SatchelError(f"two folders are called {entry} in a lock file", fix=_MOVE)
+    return lock
 
 
 def declared_in(plugin: str, path: str, places: LockPlaces) -> str:
@@ -202,15 +209,15 @@ def _offer_entry(server: LockEntry, name: str, text: str, *, kind: str = "tool")
     return LockEntry(kind=kind, place=offers_place(server), name=name, values=values)
 
 
-def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[LockEntry]:
+def _group_entries(plugin: LockEntry, manifest: PluginManifest | None) -> Iterable[LockEntry]:
     if manifest is None:
         return
-    notes = {manifest.name or plugin: manifest.notes}
+    notes = {manifest.name or plugin.name: manifest.notes}
     notes |= {group.name: group.notes for group in manifest.groups}
     for group, text in notes.items():
         if text:
             values = {"notes": _hash(text)}
-            yield LockEntry(kind="group", place=plugin, name=group, values=values)
+            yield LockEntry(kind="group", place=plugin.place, name=group, values=values)
 
 
 def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> str:

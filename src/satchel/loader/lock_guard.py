@@ -106,10 +106,15 @@ class LockGuard:
 
         What a server offers counts only if it is connected; later, each tool is compared.
         """
-        held = tuple(f"plugin {name}" for name in self._held_plugins(now))
+        differences = self.lock.differences(now)
+        held = tuple(
+            f"plugin {item.now.name}"
+            for item in differences
+            if item.now is not None and item.now.kind == "plugin"
+        )
         drift = [
             item
-            for item in self.lock.differences(now)
+            for item in differences
             if (item.entry.kind not in SERVER_OFFERS or item.entry.place in now.connected)
             and (item.now is None or not self.is_frozen)
             and (item.entry.kind != "resource" or not self.is_frozen)  # they come and go
@@ -124,12 +129,6 @@ class LockGuard:
             where=self.file,
             fix="review it with 'satchel lock --diff', then run 'satchel lock'",
         )
-
-    def _held_plugins(self, now: Lock) -> Iterable[str]:
-        """Yield the plugins that are there with other content; their parts are held with them."""
-        for item in self.lock.differences(now):
-            if item.now is not None and item.now.kind in {"plugin", "group"}:
-                yield item.now.name if item.now.kind == "plugin" else item.now.place
 
     def _once(self, kind: str, path: str, finding: Any, check: Any) -> Any:
         before = self._seen.get((kind, path))
