@@ -385,6 +385,14 @@ def test_data_compiled_files_and_links_that_lead_up_do_not_count_in_a_package(pa
     assert codes(open_package()) == []
 
 
+def test_a_changed_plugin_that_lost_its_notes_does_not_end_the_start(opened, here, write_plugin):
+    write_plugin(here / "plugins", "demo", "notes: Be kind.\n")
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    write_plugin(here / "plugins", "demo", "active: true\n")
+    assert codes(opened(locked=path, frozen=True)) == ["lock-changed"]
+
+
 @pytest.mark.parametrize("folders", [("new", "old"), ("old", "new")])
 def test_two_plugins_of_one_name_are_locked_apart(tmp_path, write_plugin, folders):
     for name in folders:

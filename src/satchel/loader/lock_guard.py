@@ -107,18 +107,17 @@ class LockGuard:
         What a server offers counts only if it is connected; later, each tool is compared.
         """
         differences = self.lock.differences(now)
-        held = tuple(
-            f"plugin {item.now.name}"
-            for item in differences
-            if item.now is not None and item.now.kind == "plugin"
-        )
+        held = [item.now for item in differences if item.now and item.now.kind == "plugin"]
+        owners = tuple(f"plugin {plugin.name}" for plugin in held)
+        groups = {("group", plugin.place) for plugin in held}
         drift = [
             item
             for item in differences
             if (item.entry.kind not in SERVER_OFFERS or item.entry.place in now.connected)
             and (item.now is None or not self.is_frozen)
             and (item.entry.kind != "resource" or not self.is_frozen)  # they come and go
-            and not _is_part_of(item.entry.place, held)
+            and (item.entry.kind, item.entry.place) not in groups
+            and not _is_part_of(item.entry.place, owners)
         ]
         if not drift:
             return
