@@ -141,7 +141,7 @@ class Satchel:
         self._load_first(settings.plugin_wait)
 
     def _load_first(self, plugin_wait: float | None) -> None:
-        """Load everything, and compare it with the lock file, but not the tools of servers."""
+        """Load everything, and compare it with the lock file."""
         until = None if plugin_wait is None else time.monotonic() + plugin_wait
         self._reconciler.reconcile(ReconcileOptions(retry=True, wait_until=until))
         guard = self._reconciler.config.lock
@@ -534,7 +534,8 @@ class Satchel:
     def lock_contents(self, file: PathLike = "satchel.lock") -> Lock:
         """Return what a lock file at this path would contain now; its `text` is the file.
 
-        Tools of MCP servers are in it if they are connected.
+        What MCP servers offer is in it if they are connected. Raises `SatchelError` for two
+        different folders of one place and name.
         """
         # Lazy: needed only with a lock file.
         from satchel.loader.lock_entries import lock_of, lock_places
@@ -549,12 +550,12 @@ class Satchel:
             return lock_of(cache, declared, offered, lock_places(file), disabled)
 
     def require_locked(self) -> None:
-        """Compare everything with the lock file again, with the tools of MCP servers.
+        """Compare everything with the lock file again, with what connected MCP servers offer.
 
         Raises `SatchelError` for a difference; if frozen, only for something that is missing.
         """
         if (guard := self._reconciler.config.lock) is not None:
-            guard.require(self.lock_contents(guard.file), with_tools=True)
+            guard.require(self.lock_contents(guard.file))
 
     def __enter__(self) -> Self:
         return self

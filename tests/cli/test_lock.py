@@ -1,6 +1,7 @@
 """`lock`, `--locked` and `--frozen`."""
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -120,7 +121,7 @@ def offers(here, config_folder):
     """Let the user's file name a server that offers these tools."""
     config_folder.mkdir()
 
-    def write(*, env: str = "{}", naming: str = "", **tools: str) -> None:
+    def write(*, env: str = "{}", naming: str = "pin = 'off'", **tools: str) -> None:
         schema = {"type": "object", "properties": {}}
         book = [
             {"name": name, "description": words, "inputSchema": schema}
@@ -128,7 +129,7 @@ def offers(here, config_folder):
         ]
         (here / "book.json").write_text(json.dumps(book))
         (config_folder / "satchel.toml").write_text(
-            f"[mcp.box]\ncommand = {sys.executable!r}\npin = 'off'\nenv = {env}\n"
+            f"[mcp.box]\ncommand = {sys.executable!r}\nenv = {env}\n"
             f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n{naming}"
         )
 
@@ -169,6 +170,48 @@ def test_changed_instructions_of_a_server_are_drift_and_not_in_the_prompt(run, h
     assert "removed tool @instructions" in run("lock", "--check").stdout
 
 
+@pytest.mark.parametrize(
+    ("kind", "item"),
+    [
+        ("prompts", {"name": "ask"}),
+        ("resources", {"name": "n", "uri": "note://n"}),
+        ("resourceTemplates", {"name": "n", "uriTemplate": "note://{n}"}),
+    ],
+)
+def test_changed_prompts_and_resources_of_a_server_are_drift(run, here, offers, kind, item):
+    def offer(*items: dict[str, object]) -> None:
+        (here / "book.json.offers").write_text(json.dumps({kind: items}))
+
+    offers(one="First.")
+    offer(item)
+    entry = "prompt" if kind == "prompts" else "resource"
+    assert run("lock").stdout == f"wrote satchel.lock: 1 server, 1 tool, 1 {entry}\n"
+    assert run("lock", "--check").exit_code == 0
+    assert run("lock", "--check", "--no-connect").exit_code == 0
+    offer(item | {"_meta": {"example.com/x": 1}})
+    assert run("prompt", "--locked").exit_code == 0
+    offer(item | {"description": "Evil."}, {"name": "new", "uri": "x://x", "uriTemplate": "x://"})
+    result = run("lock", "--check")
+    assert (result.exit_code, result.stdout.count(f" {entry} ")) == (1, 2)
+    assert run("prompt", "--locked").exit_code == 1
+    assert run("doctor", "--frozen", "--run").stdout.count(f" {entry} ") == 2
+    assert '"one"' in run("schema", "--frozen", "--group", "box").stdout
+    offer()
+    assert run("prompt", "--locked").exit_code == 1
+    # Resources come and go.
+    assert run("prompt", "--frozen").exit_code == (1 if entry == "prompt" else 0)
+
+
+def test_a_lazy_server_is_locked_with_its_tools_only(run, here, offers):
+    (here / "book.json.md").write_text("Be brief.")
+    (here / "book.json.offers").write_text('{"prompts": [{"name": "ask"}]}')
+    offers(one="First.", naming="lazy = true")
+    # The first time, it has no pins, so it is started at once.
+    for check in (("lock",), ("lock", "--check"), ("prompt", "--locked"), ("prompt", "--frozen")):
+        assert run(*check).exit_code == 0
+    assert run("lock").stdout == "wrote satchel.lock: 1 server, 1 tool\n"
+
+
 def test_instructions_that_an_older_lock_does_not_have_are_not_in_the_prompt(run, here, offers):
     offers(one="First.")
     run("lock")
@@ -192,22 +235,79 @@ def test_a_server_with_another_command_or_environment_is_not_started(run, here, 
     offers(one="First.", env='{ PASSWORD = "hunter2" }')
     run("lock")
     # A slow hash: nobody guesses a password from the file.
-    assert 'passed = "pbkdf2:' in (here / "satchel.lock").read_text()
+    assert 'digest = "pbkdf2:' in (here / "satchel.lock").read_text()
     offers(one="First.", env='{ NODE_OPTIONS = "--require evil" }')
     result = run("lock", "--check", "--no-connect")
     assert result.exit_code == 1
     assert "changed server box" in result.stdout
+    assert run("prompt", "--frozen").exit_code == 0
     assert '"one"' not in run("schema", "--frozen", "--group", "box").stdout
 
 
-@pytest.mark.parametrize("naming", ["rename = { one = 'danger' }", "prefix = 'zz_'"])
-def test_other_names_for_the_tools_of_a_server_are_drift(run, here, offers, naming):
+@pytest.mark.parametrize("flag", ["--locked", "--frozen"])
+def test_the_tools_of_a_server_that_is_down_are_not_missing(run, here, offers, flag):
     offers(one="First.")
     run("lock")
-    offers(one="First.", naming=naming)
+    (here / "book.json").unlink()
+    result = run("prompt", flag)
+    assert result.exit_code == 0, result.stderr
+    assert run("lock", "--check").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["rename = { one = 'danger' }", "prefix = 'zz_'", "roots = ['/srv']", "env-file = '.env'"],
+)
+def test_another_setting_of_a_server_is_drift(run, config_folder, offers, setting):
+    offers(one="First.")
+    (config_folder / ".env").touch()
+    run("lock")
+    offers(one="First.", naming=setting)
     result = run("lock", "--check", "--no-connect")
     assert (result.exit_code, "changed server box" in result.stdout) == (1, True)
     assert run("schema", "--frozen", "--group", "box").stdout.strip() in {"[]", ""}
+
+
+def test_what_is_shown_of_a_server_may_change_without_a_difference(run, here, offers):
+    offers(one="First.")
+    run("lock")
+    file = (here / "satchel.lock").read_text()
+    outline = 'reached = "masked otherwise"'
+    (here / "satchel.lock").write_text(re.sub("reached = .*", outline, file))
+    assert run("lock", "--check").exit_code == 0
+    for flag in ("--locked", "--frozen"):
+        assert '"one"' in run("schema", flag, "--group", "box").stdout
+
+
+def test_a_lock_without_the_digest_of_a_server_differs(run, here, offers):
+    offers(one="First.")
+    run("lock")
+    file = here / "satchel.lock"
+    file.write_text(re.sub("digest = .pbkdf2.*", 'arguments = "pbkdf2:0"', file.read_text()))
+    for check in (("lock", "--check"), ("list", "--locked")):
+        result = run(*check)
+        assert result.exit_code == 1
+        assert "changed server box" in result.output
+        assert "digest nothing -> pbkdf2:" in result.output
+        assert "run 'satchel lock'" in result.output
+    frozen = run("doctor", "--frozen")
+    assert "server box" in frozen.stdout
+    assert "run 'satchel lock'" in frozen.stdout
+    assert '"one"' not in run("schema", "--frozen", "--group", "box").stdout
+
+
+def test_folders_that_an_editor_fills_in_are_the_same_in_each_checkout(run, here, monkeypatch):
+    args = ["${CLAUDE_PROJECT_DIR}/srv.py", "https://example.com/other/mcp"]
+    digests = set()
+    for name in ("one", "other"):
+        (here / name).mkdir()
+        monkeypatch.chdir(here / name)
+        server = {"command": "python", "args": args}
+        Path(".mcp.json").write_text(json.dumps({"mcpServers": {"box": server}}))
+        run("trust", "--code")
+        assert "1 server" in run("lock", "--no-connect", "--project").stdout
+        digests.update(re.findall("digest = .*", Path("satchel.lock").read_text()))
+    assert len(digests) == 1
 
 
 def test_the_order_of_names_for_the_tools_of_a_server_does_not_count(run, here, offers):
@@ -248,13 +348,13 @@ def test_no_secret_of_a_server_is_written_and_a_changed_one_is_a_difference(
     assert "planted" not in text
     assert "h.example" in text
     assert 'reached = "python -m srv --token ***"' in text
-    assert [text.count(f"{field} = ") for field in ("arguments", "address")] == [2, 1]
+    assert text.count('digest = "pbkdf2:') == 3
     config.write_text(config.read_text().replace("planted", "other"))
     diff = run("lock", "--diff", "--no-connect").stdout
     assert diff.count("changed server") == 2
     assert "planted" not in diff
     assert "other" not in diff
-    assert "satchel.toml): arguments pbkdf2:" in diff
+    assert "satchel.toml): digest pbkdf2:" in diff
 
 
 @pytest.fixture

@@ -16,11 +16,12 @@ from satchel import DefinitionError, Limits, Project, Satchel, SatchelError, Set
 from satchel.catalog.catalog_entries import PluginContribution, Status, ToolContribution
 from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock
-from satchel.loader.lock_entries import lock_places, server_entry, tool_entry
+from satchel.loader.lock_entries import lock_places, offer_entry, server_entry, tool_entry
 from satchel.loader.lock_guard import LockGuard, load_guard
 from satchel.loader.pass_provider import Candidate
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import StdioServer
+from satchel.mcp_servers.server_offers import OfferedPrompt, OfferedResource
 from satchel.mcp_servers.server_options import ServerConfig
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.providers.skill import Skill, find_skill
@@ -85,6 +86,28 @@ def test_a_skill_of_a_server_cannot_be_locked_and_is_not_used(file):
     judged = guard.skill(replace(finding, remote=fetched))
     assert judged.manifest is None
     assert [item.code for item in judged.diagnostics] == ["lock-new"]
+
+
+def test_only_locked_prompts_and_resources_of_a_server_are_offered(tmp_path):
+    places = lock_places(tmp_path / "satchel.lock")
+    origin = ServerOrigin("file", "box", json.dumps(["box", [], None, None]))
+    box = StdioServer(command="box")
+    server = ServerConfig(name="box", server=box, origin=origin, path="/mcp.json")
+    entry = server_entry(server, places)
+    items = [
+        *(OfferedPrompt(name=name) for name in ("locked", "new")),
+        *(OfferedResource(name="n", uri=uri) for uri in ("note://locked", "note://new")),
+    ]
+    lock = Lock([entry, offer_entry(entry, items[0]), offer_entry(entry, items[2])])
+    contribution = PluginContribution(
+        name="mcp:box", source="mcp", scope=Precedence.EXPLICIT, path="", unit="", rank=(),
+        digest="", offers=tuple(SimpleNamespace(offered=item) for item in items),
+    )  # fmt: skip
+    candidate = Candidate(contribution=contribution, origin=origin)
+    guard = LockGuard(lock, "satchel.lock", places, is_frozen=False)
+    judged = guard.plugin(candidate, [server], {})
+    assert [offer.offered for offer in judged.offers] == [items[0], items[2]]
+    assert [item.code for item in judged.diagnostics] == ["lock-new", "lock-new"]
 
 
 def test_the_tools_of_a_server_are_compared_with_its_own_entry(tmp_path):
@@ -362,11 +385,48 @@ def test_data_compiled_files_and_links_that_lead_up_do_not_count_in_a_package(pa
     assert codes(open_package()) == []
 
 
+def test_a_changed_plugin_that_lost_its_notes_does_not_end_the_start(opened, here, write_plugin):
+    write_plugin(here / "plugins", "demo", "notes: Be kind.\n")
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    write_plugin(here / "plugins", "demo", "active: true\n")
+    assert codes(opened(locked=path, frozen=True)) == ["lock-changed"]
+
+
+@pytest.mark.parametrize("folders", [("new", "old"), ("old", "new")])
+def test_two_plugins_of_one_name_are_locked_apart(tmp_path, write_plugin, folders):
+    for name in folders:
+        write_plugin(tmp_path / name, "demo", f"notes: I am {name}.\nactive: true\n")
+    file = tmp_path / "satchel.lock"
+    options = {"plugins": [tmp_path / name for name in folders], "settings": Settings(cache=False)}
+    with Satchel(**options) as app:
+        prompt = app.session().prompt()
+        file.write_text(app.lock_contents(file).text)
+    for is_frozen in (False, True):
+        with Satchel(**options, locked=file, frozen=is_frozen) as app:
+            assert (app.session().prompt(), codes(app)) == (prompt, [])
+
+
+def test_two_folders_with_the_same_place_cannot_be_locked(tmp_path, write_skill, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folders = [tmp_path / name / "a/skills" for name in ("one", "two")]
+    for folder in folders:
+        (write_skill(folder, "pdf") / "place.txt").write_text(str(folder))
+    with Satchel(folders) as app, pytest.raises(SatchelError, match=r"are called skill pdf \(path"):
+        app.lock_contents(tmp_path / "here/satchel.lock")
+    (folders[1] / "pdf/place.txt").write_text(str(folders[0]))
+    with Satchel(folders) as app:
+        assert len(app.lock_contents(tmp_path / "here/satchel.lock").entries) == 1
+
+
 def test_a_plugin_that_differs_is_named_without_its_parts(opened, here, write_skill):
     write_skill(here / "plugins/demo/skills", "pdf")
     path = here / "satchel.lock"
     path.write_text(opened().lock_contents(path).text)
     append(here / "plugins/demo/tools.py")
+    with pytest.raises(SatchelError, match="changed plugin demo") as caught:
+        opened(locked=path)
+    assert "pdf" not in str(caught.value)
     app = opened(locked=path, frozen=True)
     assert "pdf" not in app.catalog.skills
     assert codes(app) == ["lock-changed"]

@@ -5,8 +5,8 @@ asked for its tools, `pages` has pages without end, `rude` sends nonsense betwee
 `able` lists a tool for each thing that its client can
 do, `asks` asks on and on once it listed its tools, and hears nothing more, `stays` does not end by
 itself nor when it is asked to, `child` starts a process that holds its output and the file $HELD
-open, and `apart` makes that one independent of it. Its instructions are in the file BOOK.md, if
-that exists.
+open, and `apart` makes that one independent of it. Its instructions are in the file BOOK.md, and
+its prompts, resources and templates in BOOK.offers, if these exist.
 """
 
 import json
@@ -31,7 +31,7 @@ def main():
             answer(asked)
 
 
-def answer(asked):  # noqa: C901
+def answer(asked):  # noqa: C901, PLR0912
     match asked["method"]:
         case "initialize":
             CAPABILITIES.extend(asked["params"]["capabilities"])
@@ -43,6 +43,16 @@ def answer(asked):  # noqa: C901
             if os.path.exists(f"{BOOK}.md"):
                 with open(f"{BOOK}.md") as file:
                     result["instructions"] = file.read()
+            if os.path.exists(f"{BOOK}.offers"):
+                result["capabilities"] |= {"prompts": {}, "resources": {}}
+        case "prompts/list" | "resources/list" | "resources/templates/list" if os.path.exists(
+            f"{BOOK}.offers"
+        ):
+            with open(f"{BOOK}.offers") as file:
+                offers = json.load(file)
+            key = {"p": "prompts", "r": "resources"}[asked["method"][0]]
+            key = "resourceTemplates" if "templates" in asked["method"] else key
+            result = {key: offers.get(key, [])}
         case "tools/list" if "hang" in HOW:
             return
         case "tools/list":

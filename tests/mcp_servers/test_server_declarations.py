@@ -271,7 +271,7 @@ def test_a_table_says_all_that_code_can_say():
     }
     created = user_server("box", declared, "file", {"WHERE": "here", "SECRET": "hush"})
     server = StdioServer(command="run", args=("-x", "here"), env={"KEY": "k-hush"}, cwd="/srv")
-    plainly = replace(created, origin=ServerOrigin(), passed="")
+    plainly = replace(created, origin=ServerOrigin(), declared="")
     assert plainly == ServerConfig(
         owner="",
         name="box",

@@ -29,6 +29,7 @@ PROCESS_WIDE = {
     ("importing/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
     ("importing/module_exchange.py", "_lock"): "the interpreter has one table of modules",
     ("importing/importer.py", "_serial"): "module names must differ in the whole process",
+    ("loader/lock_entries.py", "_slow_hash"): "a text has one hash, which takes long to make",
     ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
     ("trust/program_files.py", "_cached_digest"): "equal stamps of a file mean an equal digest",

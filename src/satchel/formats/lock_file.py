@@ -20,11 +20,15 @@ _PLACES: Mapping[str, str] = MappingProxyType(
         "plugin": "path",
         "server": "declared",
         "tool": "server",
+        "prompt": "server",
+        "resource": "server",
         "group": "plugin",
     }
 )
 """The kinds in the order of the file, each with the field that says where such a thing is."""
-_INFORMATION = frozenset({"from", "signer"})
+SERVER_OFFERS = frozenset({"tool", "prompt", "resource"})
+"""The kinds that are known only of a connected server."""
+_INFORMATION = frozenset({"from", "signer", "reached"})
 """Fields for the reader of the file; a difference does not change what is served."""
 _HEAD = (
     "# Written by 'satchel lock': what may be served. Review changes here as you review code.\n"
@@ -94,9 +98,11 @@ class LockDifference:
 
 
 class Lock:
-    """What is locked: skills, plugins, servers with their tools, and the notes of groups."""
+    """What is locked: skills, plugins, servers with what they offer, and the notes of groups."""
 
-    def __init__(self, entries: Iterable[LockEntry]) -> None:
+    def __init__(self, entries: Iterable[LockEntry], connected: Iterable[str] = ()) -> None:
+        self.connected = frozenset(connected)
+        """The places of what connected servers offer."""
         self.entries: Mapping[tuple[str, str, str], LockEntry] = {
             entry.key: entry for entry in entries
         }
@@ -108,11 +114,13 @@ class Lock:
         return "".join((_HEAD, *map(_table, entries)))
 
     def differences(self, now: "Lock") -> tuple[LockDifference, ...]:
-        """Return how `now` differs, in the order of the file."""
+        """Return how `now` differs in what is served, in the order of the file."""
         keys = sorted(self.entries.keys() | now.entries.keys(), key=_rank)
         pairs = ((self.entries.get(key), now.entries.get(key)) for key in keys)
         return tuple(
-            LockDifference(before=before, now=after) for before, after in pairs if before != after
+            LockDifference(before=before, now=after)
+            for before, after in pairs
+            if before is None or after is None or before.served != after.served
         )
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
+from dataclasses import asdict, field, replace
+from functools import lru_cache
 from hashlib import pbkdf2_hmac, sha256
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog_entries import Status
+from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError
 from satchel.formats.lock_file import Lock, LockEntry
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.server_instructions import INSTRUCTIONS, notes_of
+from satchel.mcp_servers.server_offers import OfferedPrompt, OfferedResource
 from satchel.setup.source_records import origins
 from satchel.sources.search_roots import Precedence, full_path
 from satchel.trust.server_outline import server_outline
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from satchel.sources.skill_findings import SkillFinding
 
 _ROUNDS = 200_000
+_MOVE = "move one below the folder of the lock file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,14 @@ class LockPlaces:
             if not below.startswith(os.pardir):
                 return prefix + below.replace(os.sep, "/")
         return "/".join(path.replace(os.sep, "/").split("/")[-2:])
+
+    def without_folders(self, text: str, folder: str) -> str:
+        """Return JSON in which the paths of a folder and of the home folder are marked."""
+        for number, path in enumerate((folder, self.home)):
+            name = re.escape(json.dumps(path)[1:-1])
+            # JSON has no such character. A name in an address is not the folder `/name`.
+            text = re.sub(rf"(?<![\w.-]){name}(?![\w.-])", f"\0{number}", text)
+        return text
 
     def origin(self, path: str) -> Mapping[str, str]:
         """Return where a folder came from and who signed that, as fields of its entry."""
@@ -95,25 +108,17 @@ def plugin_entries(
     is_package = read.scope is Precedence.PLUGIN
     place = f"distribution {read.source}" if is_package else places.of(read.path)
     entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
-    return entry, *_group_entries(read.name, finding.part.manifest if finding.part else None)
+    return entry, *_group_entries(entry, finding.part.manifest if finding.part else None)
 
 
 def server_entry(server: ServerConfig, places: LockPlaces) -> LockEntry:
-    """Return the entry of a declared MCP server, with the outline of its command or address.
-
-    The file is shared, so it has only a hash of the rest, and of what is passed to the server.
-    """
-    reached = server.origin.reached
-    command, args, folder, url = json.loads(reached)
-    values = {"reached": server_outline(reached)}
-    if [values["reached"]] != [*filter(None, (command, *(args or ()), folder, url))]:
-        values["address" if url else "arguments"] = _slow_hash(reached, server.name)
-    if server.passed:
-        values["passed"] = _slow_hash(server.passed, server.name)
-    options = server.options
-    texts = (options.rename, options.rename_arguments, options.descriptions)
-    if options.prefix or any(texts):
-        values["naming"] = _hash(json.dumps((options.prefix, *texts), sort_keys=True, default=dict))
+    """Return the entry of a declared MCP server: a hash of its declaration, and an outline."""
+    # A `.mcp.json` is read with its folder and the home folder filled in.
+    declared = places.without_folders(server.declared, os.path.dirname(server.path))
+    values = {
+        "digest": _slow_hash(declared, server.name),
+        "reached": server_outline(server.origin.reached),
+    }
     place = declared_in(server.owner, server.path, places)
     return LockEntry(kind="server", place=place, name=server.name, values=values)
 
@@ -127,7 +132,8 @@ def lock_of(
 ) -> Lock:
     """Return the lock of everything that a pass found, and of what connected servers offer.
 
-    `disabled` are the units of skills and plugins that are disabled, and so not in it.
+    `disabled` are the units of skills and plugins that are disabled, and so not in it. Raises
+    `SatchelError` for two things that a lock file cannot tell apart.
     """
     findings = (finding for scan in cache.skills.values() for finding in scan.findings.values())
     skills = (finding for finding in findings if finding.path not in disabled)
@@ -149,15 +155,25 @@ def lock_of(
             )
         ),
     ]
+    connected = []
     for server in declared:
         entry = server_entry(server, places)
         entries.append(entry)
         for item in offered:
             if item.config.origin == server.origin and item.snapshot.is_up:
+                connected.append(offers_place(entry))
                 entries += (tool_entry(entry, tool) for tool in item.wanted)
+                if item.config.options.lazy:
+                    continue  # the rest is not known until its first call
+                entries += (offer_entry(entry, one) for one in item.snapshot.prompts)
+                entries += (offer_entry(entry, one) for one in item.snapshot.resources)
                 if notes := notes_of(server.name, item.snapshot):
                     entries.append(instructions_entry(entry, notes))
-    return Lock(entries)
+    lock = Lock(entries, connected)
+    for entry in entries:
+        if lock.entries[entry.key].served != entry.served:
+            raise SatchelError(f"two folders are called {entry} in a lock file", fix=_MOVE)
+    return lock
 
 
 def declared_in(plugin: str, path: str, places: LockPlaces) -> str:
@@ -175,20 +191,33 @@ def instructions_entry(server: LockEntry, notes: str) -> LockEntry:
     return _offer_entry(server, INSTRUCTIONS, notes)
 
 
-def _offer_entry(server: LockEntry, name: str, text: str) -> LockEntry:
-    place = f"{server.name} of {server.place}"
-    return LockEntry(kind="tool", place=place, name=name, values={"digest": _hash(text)})
+def offer_entry(server: LockEntry, offered: OfferedPrompt | OfferedResource) -> LockEntry:
+    """Return the entry of a prompt or resource of an MCP server, without fields for clients."""
+    text = json.dumps(asdict(replace(offered, mcp_fields={})), sort_keys=True)
+    if isinstance(offered, OfferedPrompt):
+        return _offer_entry(server, offered.name, text, kind="prompt")
+    return _offer_entry(server, offered.uri, text, kind="resource")
 
 
-def _group_entries(plugin: str, manifest: PluginManifest | None) -> Iterable[LockEntry]:
+def offers_place(server: LockEntry) -> str:
+    """Return the place of what an MCP server offers."""
+    return f"{server.name} of {server.place}"
+
+
+def _offer_entry(server: LockEntry, name: str, text: str, *, kind: str = "tool") -> LockEntry:
+    values = {"digest": _hash(text)}
+    return LockEntry(kind=kind, place=offers_place(server), name=name, values=values)
+
+
+def _group_entries(plugin: LockEntry, manifest: PluginManifest | None) -> Iterable[LockEntry]:
     if manifest is None:
         return
-    notes = {manifest.name or plugin: manifest.notes}
+    notes = {manifest.name or plugin.name: manifest.notes}
     notes |= {group.name: group.notes for group in manifest.groups}
     for group, text in notes.items():
         if text:
             values = {"notes": _hash(text)}
-            yield LockEntry(kind="group", place=plugin, name=group, values=values)
+            yield LockEntry(kind="group", place=plugin.place, name=group, values=values)
 
 
 def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
@@ -199,6 +228,7 @@ def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
         return ""
 
 
+@lru_cache(256)
 def _slow_hash(text: str, salt: str) -> str:
     """Return a hash that takes long to make: the file is shared, and the text may have a password.
 

@@ -12,11 +12,12 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.files.state_files import exists
-from satchel.formats.lock_file import Lock, read_lock
+from satchel.formats.lock_file import SERVER_OFFERS, Lock, read_lock
 from satchel.loader.lock_entries import (
     LockPlaces,
     instructions_entry,
     lock_places,
+    offer_entry,
     plugin_entries,
     server_entry,
     skill_entry,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from satchel.formats.lock_file import LockEntry
     from satchel.loader.pass_provider import Candidate
     from satchel.mcp_servers.remote_tool import RemoteTool
+    from satchel.mcp_servers.server_offers import RemotePrompt, RemoteResource
     from satchel.mcp_servers.server_options import ServerConfig
     from satchel.sources.skill_findings import SkillFinding
 
@@ -50,8 +52,6 @@ class LockGuard:
         self.declared: tuple[ServerConfig, ...] = ()
         """All servers that were declared in the last pass, also those that may not be used."""
         self._seen: dict[tuple[str, str], tuple[Any, Any]] = {}
-        self._servers: dict[tuple[object, ...], LockEntry] = {}
-        """The entries of servers, since the hash in them takes long to make."""
 
     def plugin(
         self,
@@ -94,25 +94,31 @@ class LockGuard:
         self.declared = tuple(declared)
         kept, problems = [], []
         for server in self.declared:
-            reason = self._drift([self._server_entry(server)], server.path)
+            reason = self._drift([server_entry(server, self._places)], server.path)
             if reason is None:
                 kept.append(server)
             else:
                 problems.append(reason)
         return tuple(kept), tuple(problems)
 
-    def require(self, now: Lock, *, with_tools: bool = False) -> None:
-        """Raise `SatchelError` for a difference; if frozen, only for something that is missing."""
+    def require(self, now: Lock) -> None:
+        """Raise `SatchelError` for a difference; if frozen, only for something that is missing.
+
+        What a server offers counts only if it is connected; later, each tool is compared.
+        """
+        differences = self.lock.differences(now)
+        held = [item.now for item in differences if item.now and item.now.kind == "plugin"]
+        owners = tuple(f"plugin {plugin.name}" for plugin in held)
+        groups = {("group", plugin.place) for plugin in held}
         drift = [
             item
-            for item in self.lock.differences(now)
-            if (with_tools or item.entry.kind != "tool")
+            for item in differences
+            if (item.entry.kind not in SERVER_OFFERS or item.entry.place in now.connected)
             and (item.now is None or not self.is_frozen)
-            and (item.before is None or item.now is None or item.before.served != item.now.served)
+            and (item.entry.kind != "resource" or not self.is_frozen)  # they come and go
+            and (item.entry.kind, item.entry.place) not in groups
+            and not _is_part_of(item.entry.place, owners)
         ]
-        if self.is_frozen:
-            held = tuple(f"plugin {name}" for name in self._held_plugins(now))
-            drift = [item for item in drift if not _is_part_of(item.entry.place, held)]
         if not drift:
             return
         shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
@@ -122,12 +128,6 @@ class LockGuard:
             where=self.file,
             fix="review it with 'satchel lock --diff', then run 'satchel lock'",
         )
-
-    def _held_plugins(self, now: Lock) -> Iterable[str]:
-        """Yield the plugins that are there with other content; their parts are held with them."""
-        for item in self.lock.differences(now):
-            if item.now is not None and item.now.kind in {"plugin", "group"}:
-                yield item.now.name if item.now.kind == "plugin" else item.now.place
 
     def _once(self, kind: str, path: str, finding: Any, check: Any) -> Any:
         before = self._seen.get((kind, path))
@@ -152,8 +152,17 @@ class LockGuard:
     def _with_locked_offers(
         self, contribution: PluginContribution, server: ServerConfig
     ) -> PluginContribution:
-        """Return a server without those tools and instructions that differ."""
-        entry = self._server_entry(server)
+        """Return a server without what differs: tools, prompts, resources and instructions."""
+        entry = server_entry(server, self._places)
+        offers = cast("tuple[RemotePrompt | RemoteResource, ...]", contribution.offers)
+        reasons = [
+            self._drift([offer_entry(entry, it.offered)], contribution.path) for it in offers
+        ]
+        contribution = replace(
+            contribution,
+            offers=tuple(it for it, reason in zip(offers, reasons, strict=True) if not reason),
+            diagnostics=(*contribution.diagnostics, *filter(None, reasons)),
+        )
         instructions = {*contribution.notes.values(), *(it.notes for it in contribution.groups)}
         notes = [instructions_entry(entry, text) for text in instructions if text]
         if (reason := self._drift(notes, contribution.path)) is not None:
@@ -164,12 +173,6 @@ class LockGuard:
         tools = tuple(tool for tool in judged if tool.state is not Status.HELD)
         held = tuple(tool for tool in judged if tool.state is Status.HELD)
         return replace(contribution, tools=tools, unusable=(*contribution.unusable, *held))
-
-    def _server_entry(self, server: ServerConfig) -> LockEntry:
-        key = server.owner, server.path, server.name, server.origin, server.passed
-        if key not in self._servers:
-            self._servers[key] = server_entry(server, self._places)
-        return self._servers[key]
 
     def _judge_tool(self, server: LockEntry, tool: ToolContribution) -> ToolContribution:
         definition = cast("RemoteTool", tool.tool).definition

@@ -76,7 +76,6 @@ def _config(
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")
     reached = [table.get(key) for key in ("command", "args", "cwd", "url")]
-    passed = [declared.env, declared.headers]
     return ServerConfig(
         name=name,
         server=_local(declared, filler, base) if "command" in table else _remote(declared, filler),
@@ -87,7 +86,7 @@ def _config(
         pin=declared.pin,
         options=_options(declared, filler, base),
         origin=ServerOrigin(name=name, reached=json.dumps(reached)),
-        passed=json.dumps(passed, sort_keys=True) if any(passed) else "",
+        declared=json.dumps(table, sort_keys=True, default=str),
     )
 
 

@@ -102,8 +102,8 @@ class ServerConfig:
     """The file or folder that declares it."""
     data: str = ""
     """The folder for its data, or `""`."""
-    passed: str = field(default="", repr=False)
-    """Its environment and headers as declared: variables are not filled in."""
+    declared: str = field(default="", repr=False)
+    """Its declaration as JSON: variables are not filled in."""
     groups: tuple[str, ...] = ()
     """Where its tools belong; without any they have a group of the server's name."""
     enable: tuple[str, ...] | None = None

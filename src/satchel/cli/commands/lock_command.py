@@ -10,7 +10,8 @@ from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
-from satchel.formats.lock_file import LOCK_FILE, Lock
+from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock
+from satchel.loader.lock_entries import offers_place
 from satchel.loader.lock_guard import lock_at
 from satchel.reports.short_texts import count
 
@@ -52,7 +53,7 @@ def command(
     app = sources.open(run_code=not no_connect, servers=not no_connect)
     now = app.lock_contents(LOCK_FILE)
     if no_connect:
-        now = _with_tools_of(before, now)
+        now = _with_offers_of(before, now)
     else:
         _require_connected(app)
     _require_readable(now)
@@ -60,7 +61,8 @@ def command(
         differences = before.differences(now) if before else ()
         for item in differences:
             console.out(str(item))
-        console.say(count(len(differences), "difference"))
+        advice = "; after a review, run 'satchel lock'" if differences else ""
+        console.say(count(len(differences), "difference") + advice)
         return 1 if check and differences else 0
     write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
     kinds = Counter(entry.kind for entry in now.entries.values())
@@ -69,13 +71,11 @@ def command(
     return 0
 
 
-def _with_tools_of(before: Lock | None, now: Lock) -> Lock:
-    """Return `now` with the tools that the lock file has of its servers."""
-    servers = {
-        f"{entry.name} of {entry.place}" for entry in now.entries.values() if entry.kind == "server"
-    }
+def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
+    """Return `now` with what the lock file has of the offers of its servers."""
+    servers = {offers_place(entry) for entry in now.entries.values() if entry.kind == "server"}
     entries = before.entries.values() if before else ()
-    kept = (entry for entry in entries if entry.kind == "tool" and entry.place in servers)
+    kept = (entry for entry in entries if entry.kind in SERVER_OFFERS and entry.place in servers)
     return Lock([*now.entries.values(), *kept])
 
 
