@@ -340,54 +340,28 @@ def test_a_program_in_the_project_that_changes_is_held_with_its_server(clone):
     assert "helper" not in clone.happened()
 
 
-def test_a_program_that_the_settings_start_is_compared_too(clone):
-    program = clone.folder / "server.py"
+def test_a_program_that_the_settings_start_is_compared_before_it_starts(clone):
+    program, settings = clone.folder / "server.py", clone.folder / "satchel.toml"
     program.write_text(clone.program("good"))
-    (clone.folder / "satchel.toml").write_text(
-        f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
-    )
+    text = f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
+    settings.write_text(f"disable = ['bait']\n{text}")
     trust(clone, "code")
     with Satchel(project=Project(clone.folder)) as app:
-        assert "own" in app.declared_mcp_servers
         clone.wait_for("good")  # So it has read its file.
         program.write_text(clone.program("own"))
+        app.refresh()
+        assert ([*app.catalog.tools], [*app.declared_mcp_servers]) == ([], ["own"])
         (clone.marks / "end").touch()
-        app.refresh()
-        assert "own" not in app.declared_mcp_servers
-    with opened(clone) as app:
-        assert "own" not in app.declared_mcp_servers
+    for news in ("", "[mcp.more]\ncommand = 'x'\n"):
+        settings.write_text(f"disable = ['bait']\n{text}{news}")
+        with opened(clone) as app:
+            held = {it.message for it in app.catalog.diagnostics if it.code == "code-held"}
+        start = (
+            "MCP server 'own' is not used: server.py, which its command may use, changed after it "
+            "was trusted; it is not started"
+        )
+        assert (start in held) is (not news)
     assert "own" not in clone.happened()
-
-
-def test_a_server_is_not_kept_if_both_its_program_and_the_settings_changed(clone):
-    program, settings = clone.folder / "server.py", clone.folder / "satchel.toml"
-    program.write_text("")
-    text = f"[mcp.own]\ncommand = {sys.executable!r}\nargs = [{str(program)!r}]\n"
-    settings.write_text(text)
-    trust(clone, "code")
-    with opened(clone, mcp_servers=False) as app:
-        settings.write_text(f"{text}[mcp.more]\ncommand = 'x'\n")
-        app.refresh()
-        assert app.declared_mcp_servers.keys() == {"own"}
-        program.write_text(clone.program("own"))
-        app.refresh()
-        assert app.declared_mcp_servers == {}
-        (held,) = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
-        assert held.endswith("still used, but not its MCP servers")
-
-
-def test_the_other_settings_are_used_while_only_files_of_a_server_changed(clone):
-    (clone.folder / "satchel.toml").write_text(
-        f'disable = ["bait"]\n[mcp.own]\ncommand = {sys.executable!r}\nargs = ["server.py"]\n'
-    )
-    (clone.folder / "server.py").write_text(clone.program("good"))
-    trust(clone, "code")
-    (clone.folder / "notes.txt").write_text("A new file.")
-    with opened(clone) as app:
-        assert ([*app.catalog.tools], app.declared_mcp_servers) == ([], {})
-        (held,) = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
-        assert held.startswith("what satchel.toml starts is not used: notes.txt changed after")
-        assert held.endswith("; the rest of satchel.toml is used")
 
 
 @pytest.mark.parametrize("cwd", ["", "sub"])
@@ -431,7 +405,7 @@ def test_a_server_that_ends_by_itself_starts_again_only_as_it_was_trusted(clone,
         (clone.marks / "end").touch()
         while handle.snapshot.outage.code != "code-held":
             news.get(timeout=60)
-        assert "main.py changed after it was trusted" in handle.snapshot.outage.message
+        assert "main.py" in handle.snapshot.outage.message
         assert "--diff" in handle.snapshot.outage.fix
         for mark in ("good", "end"):
             (clone.marks / mark).unlink()
@@ -479,7 +453,8 @@ def test_texts_of_skills_follow_edits_without_a_question(clone, write_skill):
         app.refresh()
         assert app.catalog.skills["hello"].description == "Says goodbye."
         assert "second" in app.catalog.skills
-        assert "code-held" not in codes(app)
+        held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert all(message.startswith("MCP server 'starter'") for message in held)
 
 
 def test_a_change_around_a_plugin_costs_nothing_but_a_start_of_its_server(clone):
@@ -502,9 +477,8 @@ def test_a_change_around_a_plugin_costs_nothing_but_a_start_of_its_server(clone)
     with opened(clone) as app:
         assert app.catalog.plugins["bundle"].state == "ok"
         held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
-        assert held == [
-            "MCP server 'own' is not used: main.py changed after it was trusted; it is not started"
-        ]
+        (message,) = held
+        assert message.startswith("MCP server 'own' is not used: main.py, which its command may")
     assert "bad" not in clone.happened()
 
 
@@ -743,9 +717,10 @@ def test_a_server_is_held_if_any_file_of_the_project_changed_or_cannot_be_compar
             file.truncate(64 * 1024 * 1024 + 1)
         trust(clone, "code")
     with opened(clone) as app:
-        assert "starter" not in app.declared_mcp_servers
         (held,) = [item for item in app.catalog.diagnostics if item.code == "code-held"]
+    assert held.message.endswith("; it is not started")
     assert ("64 MiB" in held.message) == (change == "size")
+    assert "command" not in clone.happened()
 
 
 def test_a_project_cannot_bring_its_own_record(clone, monkeypatch):

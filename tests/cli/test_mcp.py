@@ -272,4 +272,4 @@ def test_a_server_of_a_plugin_is_not_started_if_a_file_it_may_use_changed(run, h
     (here / "Makefile").write_text("y")
     refused = run("mcp", "tools", "box", "--project")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "MCP server 'box' is not used: Makefile changed after it was trusted" in refused.stderr
+    assert "MCP server 'box' is not used: Makefile, which its command may use," in refused.stderr

@@ -79,9 +79,14 @@ def build(
         "source_diagnostics": tuple(dict.fromkeys(diagnostics)),
         "first_skills": first_skills,
     }
-    if parts == previous.parts:
+    if parts == previous.parts and _has_same_access(parts["all_skills"], previous.all_skills):
         return previous
     return Catalog(generation=number, changed_skills=changed, **parts)
+
+
+def _has_same_access(now: Sequence[SkillEntry], before: Sequence[SkillEntry]) -> bool:
+    """Return whether equal skills may be used as before: new trust may let their scripts run."""
+    return all(new is old or new.access == old.access for new, old in zip(now, before, strict=True))
 
 
 def _with_changes(

@@ -275,7 +275,8 @@ class TrustGate:
             return scan
         from satchel.trust.code_units import skill_unit  # lazy: needed only with projects
 
-        earlier = before.findings if before and last.of_root(scan.root) is grant else {}
+        is_same_grant = last.of_root(scan.root) is grant
+        earlier = before.findings if before and is_same_grant else {}
         changed: dict[str, SkillFinding] = {}
         for key, finding in scan.findings.items():
             if earlier.get(key) is finding:
@@ -284,7 +285,7 @@ class TrustGate:
             rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
             if finding.root.scripts is not rule:
                 changed[key] = replace(finding, root=replace(finding.root, scripts=rule))
-        if not changed:
+        if is_same_grant and not changed:
             return scan
         return replace(scan, findings={**scan.findings, **changed}, edited=None)
 
