@@ -507,3 +507,13 @@ def test_a_python_that_cannot_search_is_a_warning(run, monkeypatch):
         "warning search: models cannot search tools and skills: this Python has no module sqlite3 "
         "with FTS5 (use a Python that has it)"
     ) in result.stdout
+
+
+def test_a_server_that_would_not_start_is_named(run, here):
+    (here / "satchel.toml").write_text('[mcp.box]\ncommand = "make"\n')
+    run("trust", "--code")
+    assert "MCP server 'box' is not used" not in run("doctor", "--project").stdout
+    (here / "Makefile").write_text("x")
+    result = run("doctor", "--project")
+    assert result.exit_code == 1
+    assert "warning MCP server: MCP server 'box' is not used: Makefile, which" in result.stdout

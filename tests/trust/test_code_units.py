@@ -304,7 +304,7 @@ def test_a_server_of_a_plugin_that_is_not_understood_counts_all_files_of_the_pro
     (tmp_path / "plugins/bundle/index.js").touch()
     assert around(tmp_path, OWN) is None
     unit = around(tmp_path, OWN, ANY)
-    assert unit.key == "project of plugins/bundle/"
+    assert unit.key == "what servers of plugins/bundle may use/"
     assert "plugins/bundle/.mcp.json" in unit.files
     (tmp_path / "src").mkdir()
     (tmp_path / "src/evil.sh").write_text("1")

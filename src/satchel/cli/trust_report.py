@@ -125,7 +125,7 @@ def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
     for unit in sorted(units.values(), key=lambda unit: unit.is_of_project):
         folder = "" if unit.is_of_project else f"{unit.key.partition('#')[0]}/"
         for name, file in unit.files.items():
-            path = name if unit.key == name else f"{unit.key}: {name}"
+            path = name if unit.key == name else f"{unit.key.removesuffix('/')}: {name}"
             files.setdefault(f"{folder}{name}", (path, file))
     return dict(sorted(files.items(), key=lambda item: item[1][0]))
 

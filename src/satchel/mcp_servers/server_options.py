@@ -124,6 +124,11 @@ class ServerConfig:
             return self
         return replace(self, server=replace(self.server, check=check))
 
+    def start_problem(self) -> Diagnostic | None:
+        """Return why its program must not be started now, `None` if it may be."""
+        check = self.server.check if isinstance(self.server, StdioServer) else None
+        return check() if check else None
+
     @property
     def wants(self) -> Callable[[str], bool]:
         """Return whether the tool of a name is enabled and was not removed."""

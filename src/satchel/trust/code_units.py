@@ -135,7 +135,7 @@ def project_of_settings(
 
 def project_key(key: str) -> str:
     """Return the key of the files of a project that the servers of a unit may use."""
-    return f"project of {key}/"  # No path that is compared ends with a slash.
+    return f"what servers of {key} may use/"  # No path that is compared ends with a slash.
 
 
 def _project_unit(

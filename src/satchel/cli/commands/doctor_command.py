@@ -77,6 +77,7 @@ def command(
             raise click.UsageError(f"there is no code {code!r}{hint}")
     app = sources.open(run_code=run, servers=run, patience=_PATIENCE)
     checks, all_cases = [*environment(), *_listing(app)], doctor_cases(app.catalog)
+    checks += [] if run else _held_servers(app)
     cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
     if as_json:
         findings = [_with_options(record, console) for case in cases for record in case_json(case)]
@@ -113,6 +114,17 @@ def _only(cases: Sequence[DoctorCase], accepts: Callable[[Diagnostic], bool]) ->
         for case in cases
     )
     return [case for case in kept if case.diagnostics]
+
+
+def _held_servers(app: "satchel.Satchel") -> list[MachineCheck]:
+    """Return the servers that would not start because files changed that they may use."""
+    held = (problem for it in app.declared_mcp_servers.values() if (problem := it.start_problem()))
+    return [
+        MachineCheck(
+            name="MCP server", severity=Severity.WARNING, message=f"{it.message} ({it.fix})"
+        )
+        for it in held
+    ]
 
 
 def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
