@@ -22,3 +22,9 @@ def test_the_time_grows_with_the_length(part):
 
     timed(part)
     assert seconds(80_000) < 10 * seconds(20_000) + 0.1
+
+
+def test_the_line_is_that_of_the_last_part_where_the_parts_are_in_several_sentences():
+    text = "# Delete backups\n\nBe quick.\n\nThe snapshots go, too. Don't ask.\n"
+    (finding,) = scan_text(text)
+    assert (finding.rule, finding.line, finding.text) == ("destroys-data", 5, "Don't ask")

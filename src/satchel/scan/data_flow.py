@@ -13,7 +13,7 @@ from itertools import pairwise
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.lexicon import Span
 
-_STATEMENT_END = re.compile(r"\n|&&|;(?!base64)")
+_STATEMENT_END = re.compile(r"\n|&&|;(?!base64)|(?<=`)\.(?=\s)")
 _HERE_DOCUMENT = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n(?:[^\n]*\n){0,30}?\s*\1\b")
 """A text that a shell gives to a command, to its last line."""
 _NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")

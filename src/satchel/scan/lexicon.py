@@ -38,6 +38,10 @@ _NOT_BEFORE, _NOT_AFTER, _NEVER_AFTER = 25, 3, 40
 """Characters between "not" and a verb of another language, some of which negate after the verb.
 In some, "never" stands behind whom the verb is about."""
 _CLAUSE_END = re.compile(r"[.,;:!?\n\u3001\u3002\uff0c]|\b(?:und|en|och|og)\b")
+_STATES = re.compile(
+    r"\b(?:is|are|was|were|does|did|has|have|can)(?:\s*not|n['\u2019]t)\Z", re.IGNORECASE
+)
+"""A "not" that says how something is; "do not" and "never" are orders."""
 _REACH = 80
 """A pattern is tried up to this many characters after its literal, and to the end of that line."""
 
@@ -158,6 +162,12 @@ class KindSpans(dict[str, list[Span]]):
             span for span in matches if not (is_negatable and self._is_negated(span))
         )
         return self[kind]
+
+    def is_in_reach(self, negation: Span, start: int) -> bool:
+        """Return whether a "not" reaches a place. In "if it is not there, ask" it ends before."""
+        first, last = negation
+        is_statement = _STATES.search(self._text, max(first - 8, 0), last)
+        return not (is_statement and "," in self._text[last:start])
 
     def _is_negated(self, span: Span) -> bool:
         """Return whether a word of another language for "not" is in the same clause, beside it."""

@@ -172,9 +172,14 @@ def _meetings(sign: LureRule, spans: KindSpans, ends: list[int]) -> Iterator[Spa
         # A sentence about an adversary describes an attack; it is not one.
         if any(_begins_within(spans[kind], begin, end) for kind in (*sign.absent, *_ADVERSARIES)):
             continue
-        if "not" not in sign.kinds and _is_prohibited(spans["not"], first):
+        if _leaves_quotation(spans["quotation"], anchor):
+            continue
+        if "not" not in sign.kinds and _is_prohibited(spans, first):
             continue
         latest = sentence
+        if sign.is_near:  # shown is the sentence of the last part: the first may be in a title
+            final = max(start for start, _ in parts)
+            first = max(first, ends[bisect_right(ends, final) - 1])
         yield first, last
 
 
@@ -192,9 +197,17 @@ def _begins_within(spans: list[Span], begin: int, end: int) -> bool:
     return index < len(spans) and spans[index][0] < end
 
 
-def _is_prohibited(negations: list[Span], first: int) -> bool:
+def _leaves_quotation(quotations: list[Span], chain: Span) -> bool:
+    """Return whether a chain begins in a quotation and ends behind it: a text about it."""
+    index = bisect_left(quotations, chain) - 1
+    return index >= 0 and chain[0] < quotations[index][1] < chain[1]
+
+
+def _is_prohibited(spans: KindSpans, first: int) -> bool:
+    negations = spans["not"]
     index = bisect_left(negations, (first, 0)) - 1
-    return index >= 0 and 0 <= first - negations[index][1] <= _NEGATED
+    is_near = index >= 0 and 0 <= first - negations[index][1] <= _NEGATED
+    return is_near and spans.is_in_reach(negations[index], first)
 
 
 def _chained(chain: tuple[_Link, ...], spans: KindSpans) -> list[Span]:
@@ -204,7 +217,9 @@ def _chained(chain: tuple[_Link, ...], spans: KindSpans) -> list[Span]:
         following, longer = spans[kind], []
         for start, end in chained:
             index = bisect_left(following, (end, 0))
-            if index < len(following) and following[index][0] - end <= gap:
+            if index == len(following) or following[index][0] - end > gap:
+                continue
+            if chain[0].kind != "not" or spans.is_in_reach((start, end), following[index][0]):
                 longer.append((start, following[index][1]))
         chained = longer
     return chained

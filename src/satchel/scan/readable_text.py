@@ -35,6 +35,8 @@ _LONGEST_LINE = 2000
 """Characters of a line whose pieces are joined."""
 _LONGEST_CODE = 200_000
 _LONGEST_CONSTANT = 10_000
+_LONGEST_PATH = 100
+"""Characters of a path that is written for each use of its name."""
 _FENCE = re.compile(
     r"^[ \t]*```[ \t]*(?:python3?|py)\b[^\n]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL
 )
@@ -168,18 +170,23 @@ def _statements(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 class _Folder(ast.NodeTransformer):
-    """Joins constants, and writes the names of imported things in full."""
+    """Joins constants, and writes paths and imported things for their names."""
 
     def __init__(self, tree: ast.AST) -> None:
         self._names: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
         for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
+            if isinstance(node, ast.Assign) and (path := _path(node.value)):
+                self._paths |= {it.id: path for it in node.targets if isinstance(it, ast.Name)}
+            elif isinstance(node, ast.Import):
                 self._names |= {it.asname: it.name for it in node.names if it.asname}
             elif isinstance(node, ast.ImportFrom):
                 for it in node.names:
                     self._names[it.asname or it.name] = f"{node.module}.{it.name}"
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self._paths and isinstance(node.ctx, ast.Load):
+            return _text(self._paths[node.id])
         return ast.Name(self._names.get(node.id, node.id), node.ctx)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -225,6 +232,15 @@ def _named_call(name: str, args: list[ast.expr]) -> ast.expr | None:
             with suppress(ValueError, SyntaxError, TypeError):
                 result = _text(bytes(map(ast.literal_eval, numbers)).decode("latin-1"))
     return result
+
+
+def _path(node: ast.expr) -> str | None:
+    """Return the path in `"~/a"` or `Path("~/a")`."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    text = _constant(node)
+    is_path = text and "/" in text and "://" not in text and len(text) < _LONGEST_PATH
+    return text if is_path else None
 
 
 def _text_method(method: ast.Attribute, args: list[ast.expr]) -> ast.expr | None:
