@@ -8,12 +8,15 @@ import os
 import queue
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import threading
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +24,7 @@ PAGE = ROOT / "docs/session.md"
 STEP = re.compile(r"```console\n\$ ([^\n]*)\n```\n\n```text\n(.*?)```", re.DOTALL)
 PATIENCE, QUIET = 120.0, 2.0
 """Seconds to wait for a line that the page has, and for one more."""
+_OF_A_BUSY_MACHINE = "is still being imported"
 
 
 def environment(folder: Path, *, with_pip: bool) -> dict[str, str]:
@@ -65,7 +69,17 @@ class Watch:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.lines.put(line)
+            if _OF_A_BUSY_MACHINE not in line:
+                self.lines.put(line)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the watch for a while, so that it sees no half of a command on a busy machine."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End the watch."""
@@ -95,7 +109,8 @@ def record(text: str) -> str:
             command = match[1]
             if running:
                 shell = ["sh", "-c", command]
-                subprocess.run(shell, check=True, cwd=here, env=env, stdout=subprocess.DEVNULL)
+                with running[0].stopped():
+                    subprocess.run(shell, check=True, cwd=here, env=env, stdout=subprocess.DEVNULL)
             else:
                 running.append(Watch(command, here, env))
             # Another package of this environment may count as a plugin, too.

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 _MANY = 5_000
 """So many new objects would take the collector milliseconds."""
+_FEW = 1_000
+"""More than the immortal objects that Python 3.12 freezes itself, and fewer than a host would."""
 _NEVER = 2_000_000_011
 """No block makes so many objects, and no host sets this threshold itself."""
 
@@ -45,7 +47,7 @@ class _Collector:
         gc.set_threshold(_NEVER, *thresholds[1:])
 
     def _end(self) -> None:
-        if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+        if gc.get_count()[0] > _MANY and gc.get_freeze_count() < _FEW:
             # The new objects become old ones unvisited: they stay anyway.
             gc.freeze()
             gc.unfreeze()

@@ -36,6 +36,13 @@ async def slowly(text: str) -> str:
 
 
 @tool
+async def late(text: str) -> str:
+    """Say it again, when the client has left."""
+    await asyncio.sleep(5)
+    return text
+
+
+@tool
 async def endless() -> str:
     """Never end."""
     await asyncio.Event().wait()
@@ -272,8 +279,8 @@ def test_nothing_is_written_after_the_client_has_left_also_with_a_call_open():
     lines = [called("endless", 1), called("slowly", 2, text="x"), called("echo", 3, text="x")]
     result = answers(serving(endless, echo, slowly), *lines, unanswered=1)
     assert result.keys() == {2, 3}
-    lines = [called("slowly", number, text="x") for number in range(1, 9)]
-    assert answers(serving(slowly), *lines, unanswered=8) == {}
+    lines = [called("late", number, text="x") for number in range(1, 9)]
+    assert answers(serving(late), *lines, unanswered=8) == {}
 
 
 def test_a_call_that_was_given_up_is_not_answered():
