@@ -123,7 +123,7 @@ def project_of_plugin(
 def project_of_settings(
     file: SelectionFile, base: str, *, with_text: bool = False
 ) -> CodeUnit | None:
-    """Return the files of a project that servers of its settings may use, `None` if they use no file."""
+    """Return the files of a project that servers of its settings may use, `None` without any."""
     servers = [
         McpServerManifest(name=name, table=table, of_claude=True)
         for name, table in file.servers.items()
