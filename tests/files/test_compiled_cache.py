@@ -17,7 +17,7 @@ from satchel.configuration.selection_reader import parse_selection
 from satchel.files import compiled_cache as module
 from satchel.files.compiled_cache import compiled_cache, may_use_compiled
 from satchel.sources.search_roots import Precedence
-from satchel.trust.code_units import settings_unit
+from satchel.trust.code_units import project_of_settings
 from satchel.trust.trust_record import TrustStore
 
 TAG = sys.implementation.cache_tag
@@ -175,7 +175,8 @@ def test_the_command_says_whether_compiled_files_count(tmp_path, command, args, 
 
     def digest() -> str:
         file = parse_selection(path, Precedence.PROJECT, text.encode())
-        return settings_unit(file, str(tmp_path)).digest
+        unit = project_of_settings(file, str(tmp_path))
+        return unit.digest if unit else ""
 
     before = digest()
     forge(tmp_path / "a.py", "x = 1")
