@@ -26,7 +26,7 @@ from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
-from satchel.trust.fetched_servers import may_hide_names, may_use_project, runs_from_above
+from satchel.trust.fetched_servers import may_hide_names, may_use_project, readings, runs_from_above
 from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folder
 from satchel.trust.program_files import (
     CodeFile,
@@ -195,9 +195,10 @@ def _is_same(path: str, other: str) -> bool:
 def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether a server could run the compiled files in its folder."""
     return any(
-        may_use_compiled(table["command"], table.get("args") or ())
+        may_use_compiled(it["command"], it.get("args") or ())
         for table in tables
-        if "command" in table
+        for it in readings(table)
+        if "command" in it
     )
 
 

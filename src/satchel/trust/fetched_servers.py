@@ -14,6 +14,8 @@ from urllib.parse import unquote
 
 from satchel.files.file_reader import real_path
 from satchel.files.installed_programs import find_program
+from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT
+from satchel.formats.server_placeholders import PlaceholderFiller
 from satchel.trust.runner_commands import (
     FETCH_FLAGS,
     FETCH_OPTIONS,
@@ -33,7 +35,7 @@ _NODE_TOOLS = frozenset(
 )
 """Programs that look in all folders above for what they run."""
 _NODE_FILES = ("node_modules", "package.json", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml")
-_UV_FILES = (".venv", "pyproject.toml", "uv.toml", ".python-version")
+_UV_FILES = (".venv", "pyproject.toml", "uv.toml", ".python-version", ".python-versions")
 _NAME = re.compile(
     r"(@[\w.-]+/)?\w[\w.-]*(\[[\w,-]+\])?((@|[=<>!~]=)[\w.*^~+-]+)?", re.ASCII
 )  # @acme/server@1.0, tool[extra]==2.*
@@ -54,6 +56,21 @@ _FOLDER_NAME = re.compile(
     "PWD|CWD|HOME|DIR|PATH|ROOT|FOLDER|SPACE|PROJECT|PREFIX|VIRTUAL|VENV", re.IGNORECASE
 )
 """In the name of a variable that may hold the project's folder."""
+_SEARCH_NAME = re.compile(
+    "PATH|HOME|DIR|ROOT|PREFIX|^(LD|DYLD|NODE|UV|PIP|NPM|BUN|DENO)_|^(PYTHON|PERL|RUBY|BASH|GIT)",
+    re.IGNORECASE,
+)
+"""In the name of a variable that may say where a program looks for others, and for options."""
+_CONTAINER_OPTIONS = frozenset(
+    (
+        *("run", "-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init"),
+        *("-e", "--env", "--name", "--network", "--platform", "--pull"),
+    )
+)
+"""Options of docker and podman that give a container no folder of this machine."""
+_IMAGE = re.compile(r"\w[\w.-]*(:\d+)?(/\w[\w.-]*)*(:\w[\w.-]*)?(@sha256:[0-9a-f]{64})?", re.ASCII)
+DATA_FOLDER = "/plugin-data"
+"""Stands for the folder of a plugin's data, which no project contains."""
 _EMPTY_ENTRY = re.compile(r"^:|::|:$")
 """In a list of folders, the current one."""
 _LONGEST_SHORT_OPTIONS = 64
@@ -61,19 +78,58 @@ _LONGEST_SHORT_OPTIONS = 64
 
 def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     """Return whether the command of a server may run files of the project."""
+    return any(_may_use(reading, base) for reading in readings(table))
+
+
+def readings(table: Mapping[str, Any], folder: str = "") -> tuple[Mapping[str, Any], ...]:
+    """Return a declaration as it is written, and with its folder and defaults filled in.
+
+    What is decided about a server must hold for both: the defaults are used unless the user has
+    set the variables.
+    """
+    folders = {PLUGIN_ROOT: folder, PLUGIN_DATA: DATA_FOLDER} if folder else {}
+    folders |= {f"CLAUDE_{name}": path for name, path in folders.items()}
+    filler = PlaceholderFiller(variables={}, folders=folders or {"": ""})
+    return table, {name: _filled(value, filler) for name, value in table.items()}
+
+
+def _filled(value: Any, filler: PlaceholderFiller) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _filled(item, filler) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(item, filler) for item in value]
+    return filler.filled(value) if isinstance(value, str) else value
+
+
+def _may_use(table: Mapping[str, Any], base: str) -> bool:
     if not (command := table.get("command")):
         return False
-    args = table.get("args") or []
-    if not isinstance(args, list | tuple):
+    args, env = table.get("args") or [], table.get("env") or {}
+    if not isinstance(args, list | tuple) or not isinstance(env, Mapping):
         return True
-    env = table.get("env") or {}
-    if not isinstance(env, Mapping) or "env-file" in table or not starts_at(base, table.get("cwd")):
+    if "env-file" in table or not starts_at(base, table.get("cwd")):
         return True
-    args, values = [*map(str, args)], [*map(str, env.values())]
+    args, values = [*map(str, args)], {str(name): str(value) for name, value in env.items()}
     is_fetched = fetches_only(str(command), args, base) and all(map(is_plain, args))
-    if not (is_fetched and are_plain(values)):
+    if not is_fetched and not is_container(str(command), args):
         return True
-    return any(_names_file(_without_variables(word), base) for word in (*args, *values))
+    if not are_plain(values) or any(map(_changes_search, values.items())):
+        return True
+    return any(_names_file(_without_variables(it), base) for it in (*args, *values.values()))
+
+
+def _changes_search(variable: tuple[str, str]) -> bool:
+    """Return whether a variable may say where a program looks for others, and for its options."""
+    name, value = variable
+    return _SEARCH_NAME.search(name) is not None and not re.fullmatch(r"\w+", value)
+
+
+def is_container(command: str, args: Sequence[str]) -> bool:
+    """Return whether a command starts a container that has no folder of this machine."""
+    parts = parse_runner(command, args) if command in {"docker", "podman"} else None
+    if parts is None or not _IMAGE.fullmatch(parts.program):
+        return False
+    return all(option.name in _CONTAINER_OPTIONS for option in parts.options)
 
 
 def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
@@ -84,13 +140,16 @@ def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
     return not any(os.path.lexists(os.path.join(folder, name)) for name in settings)
 
 
-def are_plain(values: Sequence[str]) -> bool:
+def are_plain(env: Mapping[str, str]) -> bool:
     """Return whether the variables of a server change nothing of which files it uses.
 
     Interpreters take options and folders from them, and `npx` commands.
     """
+    values = env.values()
     is_option = any(value.lstrip().startswith("-") for value in values)
-    has_current_folder = any(map(_EMPTY_ENTRY.search, values))
+    has_current_folder = any(map(_EMPTY_ENTRY.search, values)) or any(
+        not value and _SEARCH_NAME.search(name) for name, value in env.items()
+    )
     return all(map(is_plain, values)) and not (
         is_option or has_current_folder or any(_starts_program([value]) for value in values)
     )
@@ -115,6 +174,10 @@ def _without_variables(word: str) -> str:
 
 def may_hide_names(table: Mapping[str, Any]) -> bool:
     """Return whether the command of a server may use files that it does not name, as by `*`."""
+    return any(map(_may_hide, readings(table)))
+
+
+def _may_hide(table: Mapping[str, Any]) -> bool:
     env = table.get("env")
     values = env.values() if isinstance(env, Mapping) else [env]
     words = (str(table.get("command")), *map(str, values))
@@ -140,6 +203,10 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
 
     Files in the user's home, and above it, are the user's own.
     """
+    return next(filter(None, (_used_above(reading, base) for reading in readings(table))), "")
+
+
+def _used_above(table: Mapping[str, Any], base: str) -> str:
     command, args = str(table.get("command")), table.get("args") or []
     args = list(map(str, args)) if isinstance(args, list | tuple) else []
     words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
@@ -199,7 +266,7 @@ def _names_file(word: str, base: str) -> bool:
     """Return whether a word may name a file of the project, as a whole or in a part."""
     value = _OPTION.sub("", word)
     if _URL.fullmatch(value):
-        return False
+        return os.path.lexists(os.path.join(base, value))
     text = unquote(value)
     if _UNSEEN.search(text) and not _NAME.fullmatch(text):
         return True

@@ -9,24 +9,25 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 from satchel.files.file_reader import is_inside, real_path
 from satchel.files.installed_programs import find_program
 from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest
-from satchel.formats.server_placeholders import plugin_filler
 from satchel.trust.fetched_servers import (
+    DATA_FOLDER,
     are_plain,
     fetches_only,
+    is_container,
     is_plain,
+    readings,
     runs_from_above,
     starts_at,
     variable_names,
 )
 from satchel.trust.runner_commands import parse_runner
 
-_DATA = "/plugin-data"
-"""Stands for the folder of a plugin's data, which no project contains."""
 _PLUGIN_FOLDER = re.compile(rf"\$\{{(?:CLAUDE_)?({PLUGIN_ROOT}|{PLUGIN_DATA})\}}")
 _PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _PYTHON = re.compile(r"python[\d.]*")
@@ -35,58 +36,57 @@ _NODE_FLAGS = frozenset(("--no-warnings", "--no-deprecation", "--enable-source-m
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh"))
 _UV_OPTIONS = frozenset(("run", "-q", "--quiet", "--isolated", "--no-cache", "--offline"))
 _UV_FOLDERS = frozenset(("--directory", "--project"))
-_CONTAINER_OPTIONS = frozenset(
-    (
-        *("run", "-i", "-t", "-it", "--interactive", "--tty", "--rm", "--init"),
-        *("-e", "--env", "--name", "--network", "--platform", "--pull"),
-    )
-)
-"""Options of docker and podman that give a container no folder of this machine."""
-_IMAGE = re.compile(r"\w[\w.-]*(:\d+)?(/\w[\w.-]*)*(:\w[\w.-]*)?(@sha256:[0-9a-f]{64})?", re.ASCII)
 
 
 def stays_in_folder(server: McpServerManifest, folder: str, project: str) -> bool:
     """Return whether a server of a plugin uses no file of the project outside of its folder."""
-    table = server.table
-    args, env = table.get("args") or [], table.get("env") or {}
     if not server.is_local:
         return True
-    if not isinstance(args, list | tuple) or not isinstance(env, Mapping) or "env-file" in table:
+    if leads_out(server, folder, project) or runs_from_above(server.table, folder):
         return False
-    if leads_out(server, folder, project) or runs_from_above(table, folder):
+    return all(_stays(table, folder) for table in readings(server.table, real_path(folder)))
+
+
+def _stays(table: Mapping[str, Any], folder: str) -> bool:
+    args, env = table.get("args") or [], table.get("env") or {}
+    if not isinstance(args, list | tuple) or not isinstance(env, Mapping) or "env-file" in table:
         return False
     root = real_path(folder)
     cwd, command, *words = (
         _in_folder(str(word), root) for word in (table.get("cwd") or "", table["command"], *args)
     )
-    values = [_shortened(_in_folder(str(value), root), root) for value in env.values()]
+    values = {
+        str(name): _shortened(_in_folder(str(value), root), root) for name, value in env.items()
+    }
     # A shell or a program that is fetched may fill in what stayed a variable.
-    own = {str(name) for name, value in env.items() if value != f"${{{name}}}"}
+    own = {name for name, value in values.items() if variable_names(value) != [name]}
+    used = (name for text in (*words, *values.values()) for name in variable_names(text))
     return (
         starts_at(folder, cwd)
         and "$" not in cwd + command
         and are_plain(values)
-        and own.isdisjoint(name for text in (*words, *values) for name in variable_names(text))
+        and own.isdisjoint(used)
         and any(is_form(command, words, root) for is_form in _FORMS)
     )
 
 
 def leads_out(server: McpServerManifest, folder: str, project: str) -> bool:
     """Return whether a server names `..`, or a path of the project that is not in its folder."""
-    declared = "\0".join(filled_texts(server, folder))
+    root, base = real_path(folder), real_path(project)
+    declared = unquote("\0".join(filled_texts(server, folder)))
+    paths = (real_path(part) for part in re.split(r"[\0\s:,;=]+", declared) if os.path.isabs(part))
+    if any(is_inside(path, base) and not is_inside(path, root) for path in paths):
+        return True
     # `/a//b` and `/a/./b` are `/a/b`.
-    declared = re.sub(r"(?:/\.?(?=/))+", "", unquote(declared)).casefold()
-    outside = real_path(project).casefold()
-    rest = _shortened(declared, real_path(folder).casefold())
-    return bool(_PARENT_FOLDER.search(declared)) or outside in rest
+    declared = re.sub(r"(?:/\.?(?=/))+", "", declared).casefold()
+    rest = _shortened(declared, root.casefold())
+    return bool(_PARENT_FOLDER.search(declared)) or base.casefold() in rest
 
 
 def filled_texts(server: McpServerManifest, folder: str) -> Iterable[str]:
     """Yield all texts in a declaration, as they are written and as they are filled in."""
-    filler = plugin_filler(server, real_path(folder), _DATA, {})
-    for text in _texts_in(server.table):
-        yield text
-        yield filler.filled(text)
+    for table in readings(server.table, real_path(folder)):
+        yield from _texts_in(table)
 
 
 def _texts_in(value: object) -> Iterable[str]:
@@ -100,7 +100,7 @@ def _texts_in(value: object) -> Iterable[str]:
 
 
 def _in_folder(word: str, folder: str) -> str:
-    return _PLUGIN_FOLDER.sub(lambda it: folder if it[1] == PLUGIN_ROOT else _DATA, word)
+    return _PLUGIN_FOLDER.sub(lambda it: folder if it[1] == PLUGIN_ROOT else DATA_FOLDER, word)
 
 
 def _shortened(text: str, folder: str) -> str:
@@ -151,10 +151,7 @@ def _is_uv_run(command: str, args: Sequence[str], folder: str) -> bool:
 
 
 def _is_container(command: str, args: Sequence[str], _folder: str) -> bool:
-    parts = parse_runner(command, args) if command in {"docker", "podman"} else None
-    if parts is None or not _IMAGE.fullmatch(parts.program):
-        return False
-    return all(option.name in _CONTAINER_OPTIONS for option in parts.options)
+    return is_container(command, args)
 
 
 _FORMS = (_is_fetched, _is_own_program, _runs_own_script, _is_uv_run, _is_container)

@@ -96,7 +96,7 @@ def _files_behind(link: str, root: str) -> Iterator[str]:
     target = real_path(link)
     is_skipped = not _SKIPPED.isdisjoint(os.path.relpath(target, root).split(os.sep))
     if is_skipped and is_inside(target, root):
-        for above, _, names in os.walk(target, onerror=_fail):
+        for above, _, names in os.walk(target, onerror=_fail, followlinks=True):
             yield from (os.path.join(above, name) for name in names)
 
 
@@ -108,11 +108,14 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
     if os.path.islink(path):
         text, target = f"link to {os.readlink(path)}", real_path(path)
+        if os.readlink(path).startswith("/proc/"):
+            raise UnreadableFileError(f"{path} is a link to what another program has open")
         if is_inside(target, project) and not is_inside(target, root):
             raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
         if is_inside(target, root) and os.path.isfile(target):
             text += f" with digest {digest_of(_read_bytes(target, root))}"
-        return CodeFile(digest_of(os.fsencode(text)), text)
+        # No file has this digest, whatever its content is.
+        return CodeFile(f"link:{digest_of(os.fsencode(text))}", text)
     stamp = Stamp.at(path)
     if stamp.is_settled() and not with_text:
         return CodeFile(_cached_digest(path, root, stamp))

@@ -311,7 +311,7 @@ def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> Satche
         return NotFoundError("MCP server", name, near)
     message = f"there is no MCP server named {name!r}"
     if diagnostics := own or _diagnostics(app):
-        first = diagnostics[0]
+        first = min(diagnostics, key=lambda item: item.code != "code-held")
         return SatchelError(f"{message}: {first.message}", where=str(first.where), fix=first.fix)
     if sources.project_here is None and project_parts(satchel.Project(".")):
         return SatchelError(message, fix="'satchel trust' shows what this folder has, and asks")
