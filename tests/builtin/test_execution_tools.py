@@ -217,3 +217,10 @@ def test_the_model_reads_the_output_as_text(command, text):
 def test_the_model_reads_that_the_time_was_over():
     result = asyncio.run(execute_shell_command("echo so far; sleep 100", timeout=1))
     assert result.text == "so far\n[ended after 1 s, the time limit]"
+
+
+def test_a_relative_working_folder_is_one_of_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    shell("echo kept > a.txt", base_directory=Path("sub"))
+    assert (tmp_path / "sub/a.txt").read_text() == "kept\n"

@@ -394,3 +394,8 @@ def test_other_values_of_a_project_for_a_plugin_are_drift(run, here, configure):
     assert "changed plugin demo" in run("lock", "--check", *options).stdout
     assert run("list", "--locked", *options).exit_code == 1
     assert run(*call).exit_code == 1
+
+
+def test_locked_and_frozen_are_not_used_together(run, here, locked):
+    result = run("list", "--locked", "--frozen", *locked)
+    assert (result.exit_code, "use one of --locked and --frozen" in result.stderr) == (2, True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -323,3 +324,30 @@ def test_a_changed_declaration_is_written_once_and_a_broken_one_with_its_line(ru
     assert len(held) == 1
     (project / ".mcp.json").write_text('{"mcpServers": {\n"a": {"comm')
     assert ".mcp.json:2: warning[mcp-invalid]" in run("mcp", "list").stderr
+
+
+def test_a_no_ends_the_trust_that_a_project_had(run, project, monkeypatch):
+    monkeypatch.setattr("satchel.cli.terminal.Terminal.is_there", True)
+    run("trust", "--code")
+    refused = run("trust", input="3\n")
+    assert (refused.exit_code, "no longer trusted" in refused.stderr) == (3, True)
+    assert run("trust", "--list").stdout == ""
+
+
+def test_without_a_terminal_the_trust_stays_and_that_is_said(run, project):
+    run("trust", "--code")
+    refused = run("trust")
+    assert (refused.exit_code, "still trusted as before (data and code)" in refused.stderr) == (
+        3,
+        True,
+    )
+    assert "code" in run("trust", "--list").stdout
+
+
+def test_a_record_that_others_could_write_is_replaced_by_a_private_one(run, project):
+    run("trust", "--code")
+    path = Path(TrustStore().stamp(".")[0])
+    path.chmod(0o666)
+    run("trust", "--code")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert TrustStore().read(".").record

@@ -146,7 +146,7 @@ def _working_folder(base: Path | None, scratch: str) -> str:
         folder = os.path.join(scratch, "work")
         os.mkdir(folder)
         return folder
-    folder = os.path.expanduser(os.fspath(base))
+    folder = os.path.abspath(os.path.expanduser(os.fspath(base)))  # as the sandbox needs it
     if not os.path.isdir(folder):
         raise ToolError("The working folder does not exist. Ask the user to create it.")
     return folder

@@ -84,6 +84,8 @@ class Sources:
         read. With `is_unhurried`, a watch sees edits a little later, and costs much less while
         there are none.
         """
+        if self.locked and self.frozen:
+            raise click.UsageError("use one of --locked and --frozen")
         if run_code:
             log_to_stderr()
         self.remember()

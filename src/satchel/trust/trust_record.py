@@ -84,6 +84,11 @@ class TrustStore:
 
     def write(self, record: TrustRecord) -> None:
         """Replace the record of a project, also an unreadable one. Raises `SatchelError`."""
+        file = self._file(record.path)
+        try:
+            _require_private(file.path, record.path)
+        except UnreadableFileError:
+            file.delete()  # Others could have written it. The new one is private.
         self._change(record.path, lambda _before: record)
 
     def update(self, project: str, change: Callable[[TrustRecord], TrustRecord]) -> None:

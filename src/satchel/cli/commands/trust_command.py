@@ -93,12 +93,9 @@ def _decide(
     variables: tuple[str, ...],
 ) -> TrustRecord | None:
     """Ask how far to trust a project unless an option says it; return the record of a yes."""
-    terminal = Terminal(console)
-    answer = TrustLevel(level) if level else _ask(terminal, inventory)
+    answer = TrustLevel(level) if level else _ask(Terminal(console), inventory)
     if answer is TrustLevel.NONE:
-        console.say(f"not trusted: {_shown(inventory.project.folder)}")
-        if not terminal.is_there:
-            console.say("there is no terminal to ask on; --data or --code trusts it")
+        _refuse(console, store, inventory.project.folder)
         return None
     allowed = {*variables} & {*inventory.variables}
     if answer is TrustLevel.CODE:
@@ -114,6 +111,19 @@ def _decide(
             "it is set); --variable allows it"
         )
     return record
+
+
+def _refuse(console: Console, store: TrustStore, folder: str) -> None:
+    """Say that a project is not trusted; a no of the user also ends the trust it had."""
+    if Terminal(console).is_there:
+        was_trusted = store.revoke(folder)
+        console.say(f"{'no longer' if was_trusted else 'not'} trusted: {_shown(folder)}")
+        return
+    if (before := store.read(folder).record) is not None:
+        console.say(f"still trusted as before ({_EXTENTS[before.level]}): {_shown(folder)}")
+    else:
+        console.say(f"not trusted: {_shown(folder)}")
+    console.say("there is no terminal to ask on; --data or --code trusts it")
 
 
 def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:

@@ -52,7 +52,8 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
     except KeyboardInterrupt:
         return
     folders = one_line(", ".join((*sources.skills, *sources.plugins)))
-    text = f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop"
+    verb = "serving what is locked of" if sources.frozen else "watching"
+    text = f"{verb} {folders or 'the conventional folders'}, press Ctrl-C to stop"
     run_until_stopped(_watch(app, console, text, as_json=as_json))
 
 
