@@ -1,7 +1,6 @@
 """The code of a project as units with digests: what changes them, and what does not."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -284,10 +283,10 @@ def bundle_of(folder, *servers):
     return next(iter(scan.findings.values()))
 
 
-def entry_of(finding):
-    """Return as much of the plugin in a catalog as a check before a start needs."""
-    contribution = SimpleNamespace(servers=finding.servers)
-    return SimpleNamespace(path=finding.path, contribution=contribution)
+def change_of(finding, server, base, trusted, project):
+    return change_of_plugin(
+        server, finding.path, finding.servers, base=str(base), trusted=trusted, project=project
+    )
 
 
 def around(folder, *servers):
@@ -340,7 +339,7 @@ def test_a_project_that_cannot_be_compared_holds_only_such_servers(tmp_path, mon
     finding = bundle_of(tmp_path, ANY)
     assert plugin_unit(finding, str(tmp_path)).problem is None
     trusted = plugin_unit(finding, str(tmp_path))
-    change = change_of_plugin("s0", entry_of(finding), str(tmp_path), trusted, unit)
+    change = change_of(finding, "s0", tmp_path, trusted, unit)
     assert change == unit.problem
 
 
@@ -350,7 +349,7 @@ def test_a_server_may_start_if_all_that_it_may_use_is_as_it_was_trusted(tmp_path
     trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, ANY)
 
     def change(before, server="s0"):
-        return change_of_plugin(server, entry_of(finding), str(tmp_path), trusted, before)
+        return change_of(finding, server, tmp_path, trusted, before)
 
     assert change(project) == ""
     assert change(None) == "evil.sh, which its command may use,"
@@ -367,10 +366,7 @@ def test_a_server_that_stays_in_its_folder_starts_whatever_another_one_may_use(t
     finding = bundle_of(tmp_path, OWN, ANY)
     trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, OWN, ANY)
     (tmp_path / "new.sh").touch()
-    first, second = (
-        change_of_plugin(name, entry_of(finding), str(tmp_path), trusted, project)
-        for name in ("s0", "s1")
-    )
+    first, second = (change_of(finding, name, tmp_path, trusted, project) for name in ("s0", "s1"))
     assert (first, second) == ("", "new.sh, which its command may use,")
 
 

@@ -328,7 +328,15 @@ class TrustGate:
         trusted, project = grant.trusted(key) or CodeUnit(key, {}), grant.trusted(project_key(key))
         return StartCheck(
             trusted=(trusted, project),
-            change=partial(change_of_plugin, name, plugin, base, trusted, project),
+            change=partial(
+                change_of_plugin,
+                name,
+                plugin.path,
+                plugin.contribution.servers,
+                base=base,
+                trusted=trusted,
+                project=project,
+            ),
             refusal=partial(grant.refusal_to_start, name, plugin.path),
         )
 

@@ -38,7 +38,6 @@ from satchel.trust.program_files import (
 )
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog_entries import PluginEntry
     from satchel.configuration.selection import SelectionFile
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.skill_findings import SkillFinding
@@ -266,14 +265,19 @@ def change_of_settings(
 
 
 def change_of_plugin(
-    server: str, plugin: PluginEntry, base: str, trusted: CodeUnit, project: CodeUnit | None
+    server: str,
+    path: str,
+    servers: Sequence[McpServerManifest],
+    *,
+    base: str,
+    trusted: CodeUnit,
+    project: CodeUnit | None,
 ) -> str | CodeProblem:
     """Return the first file on disk that a server of a plugin may use and that changed, or `""`.
 
-    It is a problem if the files cannot be compared. `trusted` are the files of the plugin, and
-    `project` those of the project.
+    `path` is the folder of the plugin, with `trusted` files, and `base` its project, with those of
+    `project`. It is a problem if the files cannot be compared.
     """
-    path, servers = plugin.path, plugin.contribution.servers
     root, before = real_path(path), _programs(trusted)
     files, problem = _programs_in(path, base, servers)
     now = {name: file.digest for name, file in files.items()}

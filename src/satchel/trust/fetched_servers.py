@@ -89,6 +89,7 @@ def readings(table: Mapping[str, Any], folder: str = "") -> tuple[Mapping[str, A
     """
     folders = {PLUGIN_ROOT: folder, PLUGIN_DATA: DATA_FOLDER} if folder else {}
     folders |= {f"CLAUDE_{name}": path for name, path in folders.items()}
+    # With some folder, what has no value stays as it is.
     filler = PlaceholderFiller(variables={}, folders=folders or {"": ""})
     return table, {name: _filled(value, filler) for name, value in table.items()}
 
