@@ -14,6 +14,7 @@ from satchel.trust import program_files
 from satchel.trust.code_units import (
     LISTING,
     change_of_plugin,
+    change_of_settings,
     plugin_unit,
     project_of_plugin,
     project_of_settings,
@@ -98,8 +99,11 @@ def test_a_program_that_is_old_enough_to_be_remembered_is_compared_too(tmp_path,
     before = files_of_settings(tmp_path, text)
     assert files_of_settings(tmp_path, text) == before
     (tmp_path / "server.js").write_text("another")
-    assert files_of_settings(tmp_path, text).digest_at("server.js") != before.digest_at("server.js")
-    assert before.digest_at("server.js") == digest_of(b"first")
+    assert (
+        files_of_settings(tmp_path, text).files["server.js"].digest
+        != before.files["server.js"].digest
+    )
+    assert before.files["server.js"].digest == digest_of(b"first")
     assert files_of_settings(tmp_path, text, with_text=True).files["server.js"].text == "another"
 
 
@@ -111,7 +115,7 @@ def test_a_program_that_just_changed_is_read_each_time(tmp_path, monkeypatch):
     for content in ("1", "2"):
         (tmp_path / "server.js").write_text(content)
         unit = files_of_settings(tmp_path, "[mcp.own]\ncommand = 'node'\n")
-        digests.add(unit.digest_at("server.js"))
+        digests.add(unit.files["server.js"].digest)
     assert len(digests) == 2
 
 
@@ -162,7 +166,7 @@ def test_every_value_of_a_definition_counts(tmp_path, write_files):
                 ".mcp.json": json.dumps({"mcpServers": {"a": server}}),
             },
         )
-        digests.add(plugin(tmp_path).digest_at("MCP servers/"))
+        digests.add(plugin(tmp_path).files["MCP servers/"].digest)
     assert len(digests) == 2
 
 
@@ -231,6 +235,18 @@ def test_all_files_of_a_project_that_starts_a_program_count(tmp_path, args, chan
     before = files_of_settings(tmp_path, text)
     (tmp_path / changed).write_text("2")
     assert (files_of_settings(tmp_path, text).digest != before.digest) == counts
+
+
+def test_a_server_of_settings_that_uses_no_file_starts_whatever_another_one_may_use(tmp_path):
+    text = "[mcp.time]\ncommand = 'uvx'\nargs = ['acme']\n[mcp.own]\ncommand = 'make'\n"
+    path = str(tmp_path / "satchel.toml")
+    file = parse_selection(path, Precedence.PROJECT, text.encode())
+    trusted = project_of_settings(file, str(tmp_path))
+    (tmp_path / "new.py").touch()
+    first, second = (
+        change_of_settings(name, file, str(tmp_path), trusted) for name in ("time", "own")
+    )
+    assert (first, second) == ("", "new.py, which its command may use,")
 
 
 def test_a_module_that_is_new_beside_a_server_counts(tmp_path):

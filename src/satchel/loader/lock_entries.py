@@ -133,7 +133,7 @@ def lock_of(
     """Return the lock of everything that a pass found, and of what connected servers offer.
 
     `disabled` are the units of skills and plugins that are disabled, and so not in it. Raises
-    `SatchelError` for two things that a lock file cannot tell apart.
+    `SatchelError` for two folders that would have the same entry.
     """
     findings = (finding for scan in cache.skills.values() for finding in scan.findings.values())
     skills = (finding for finding in findings if finding.path not in disabled)

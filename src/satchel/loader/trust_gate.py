@@ -311,7 +311,7 @@ class TrustGate:
         trusted = grant.trusted(project_key(key))
         return StartCheck(
             trusted=(trusted,),
-            change=partial(change_of_settings, file, grant.project.folder, trusted),
+            change=partial(change_of_settings, name, file, grant.project.folder, trusted),
             refusal=partial(grant.refusal_to_start, name, file.path),
         )
 

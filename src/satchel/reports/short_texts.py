@@ -56,8 +56,13 @@ def relative(path: str) -> str:
 
 def short_path(path: str) -> str:
     """Return a path relative to the current folder or to `~`, where possible."""
-    short, home = relative(path), os.path.expanduser("~")
-    return f"~{short.removeprefix(home)}" if short.startswith(f"{home}{os.sep}") else short
+    return home_path(relative(path))
+
+
+def home_path(path: str) -> str:
+    """Return a path relative to `~`, where possible."""
+    home = os.path.expanduser("~")
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}{os.sep}") else path
 
 
 def with_short_paths(text: str) -> str:

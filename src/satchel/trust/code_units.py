@@ -70,10 +70,6 @@ class CodeUnit:
         lines = (f"{name}\0{file.digest}\0" for name, file in sorted(self.files.items()))
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
 
-    def digest_at(self, name: str) -> str:
-        """Return the digest of one of its files or definitions, `""` if it has none."""
-        return file.digest if (file := self.files.get(name)) else ""
-
     @property
     def is_of_project(self) -> bool:
         """Return whether its files are named by their paths inside the project."""
@@ -255,12 +251,14 @@ def programs_unchanged(unit: CodeUnit, trusted: CodeUnit, others: Collection[str
 
 
 def change_of_settings(
-    file: SelectionFile, base: str, trusted: CodeUnit | None
+    server: str, file: SelectionFile, base: str, trusted: CodeUnit | None
 ) -> str | CodeProblem:
-    """Return the first file of a project that its servers may use and that changed, or `""`.
+    """Return the first file of a project that one of its servers may use and that changed, or `""`.
 
     It is a problem if the files cannot be compared.
     """
+    if not may_use_project(file.servers.get(server, {}), base):
+        return ""
     return _change_of_project(project_of_settings(file, base), trusted)
 
 

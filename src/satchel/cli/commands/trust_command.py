@@ -13,7 +13,7 @@ from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
 from satchel.configuration.projects import Project, TrustLevel
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
-from satchel.reports.short_texts import count, short_path
+from satchel.reports.short_texts import count, home_path, short_path
 from satchel.trust.code_units import CodeUnit
 from satchel.trust.project_inventory import ProjectInventory, read_inventory
 from satchel.trust.trust_record import TrustRecord, TrustStore
@@ -164,7 +164,12 @@ def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
         console.json([_as_object(item) for item in records])
         return 0
     rows = [
-        (_shown(item.path), item.level, count(len(item.units), "unit"), " ".join(item.variables))
+        (
+            shown_text(home_path(item.path)),
+            item.level,
+            count(len(item.units), "unit"),
+            " ".join(item.variables),
+        )
         for item in records
     ]
     table(rows, console)
