@@ -6,10 +6,8 @@ import pytest
 
 from satchel import DefinitionError, Project, Settings
 from satchel.configuration.projects import TrustLevel
-from satchel.loader.trust_gate import StartCheck, open_gate
+from satchel.loader.trust_gate import open_gate
 from satchel.sources.search_roots import Precedence
-from satchel.trust.code_units import CodeUnit
-from satchel.trust.program_files import CodeFile
 from satchel.trust.trust_record import TrustStore, new_record
 
 
@@ -48,16 +46,6 @@ def test_a_project_that_the_host_trusts_has_no_record_to_watch(project, settings
     trusted = Project(project.folder, trust="code")
     assert open_gate([trusted], settings).stamps == ()
     assert len(open_gate([project], settings).stamps) == 1
-
-
-def test_checks_of_the_same_trusted_files_are_equal():
-    trusted = CodeUnit("plugins/a", {"run.py": CodeFile("1")})
-    first, second = (
-        StartCheck(trusted=(trusted, None), change=str, refusal=lambda _: None) for _ in range(2)
-    )
-    assert first == second
-    assert hash(first) == hash(second)
-    assert first != StartCheck(trusted=(None, None), change=str, refusal=first.refusal)
 
 
 def test_the_fix_for_a_variable_names_the_project(project, settings, monkeypatch):

@@ -182,7 +182,7 @@ LATE_IMPORTS = {
     "loader/trust_gate.py: satchel.trust.code_units.change_of_settings": (
         "needed only with projects"
     ),
-    "loader/trust_gate.py: satchel.trust.trust_record.TrustStore": "needed only with projects",
+    "loader/project_grants.py: satchel.trust.trust_record.TrustStore": "needed only with projects",
     "loader/wanted_servers.py: satchel.trust.code_units.requested_variables": (
         "needed only with MCP servers"
     ),
