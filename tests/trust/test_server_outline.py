@@ -39,6 +39,7 @@ def outline(command="", args=(), url=""):
         ("uv run --project X server.py", "uv run --project *** server.py"),
         ("uv --directory X", "uv --directory ***"),
         ("uv X run server.py", "uv *** run server.py"),
+        ("python3 ${CLAUDE_PLUGIN_ROOT}/server.py", "python3 ${CLAUDE_PLUGIN_ROOT}/server.py"),
         ("npx --loglevel silent @a/b X", "npx --loglevel *** @a/b ***"),
         ("cmd /c npx -y @a/b X", "cmd /c npx -y @a/b ***"),
         ("cmd /c X npx", "cmd *** *** ***"),
