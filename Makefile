@@ -63,8 +63,11 @@ PYTEST = $(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
 test: $(DEVELOPING)
 	$(PYTEST) -m "not slow" $(ARGS)
 
+# How many examples are generated for a test: quick 10, medium 50, long 200.
+PROFILE = long
+
 test-all: $(DEVELOPING)
-	$(PYTEST) --hypothesis-profile=long $(ARGS)
+	$(PYTEST) --hypothesis-profile=$(PROFILE) $(ARGS)
 
 check: $(DEVELOPING)
 	$(BIN)/python -m ruff format --check .

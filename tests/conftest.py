@@ -26,6 +26,7 @@ from satchel.settings import Limits
 
 # No deadlines, since a busy machine is slow; benchmarks measure time.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
+hypothesis.settings.register_profile("medium", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("quick")
 
