@@ -249,6 +249,18 @@ def test_a_server_of_settings_that_uses_no_file_starts_whatever_another_one_may_
     assert (first, second) == ("", "new.py, which its command may use,")
 
 
+def test_a_server_that_was_compared_is_compared_also_when_its_files_are_gone(tmp_path):
+    (tmp_path / "package.json").touch()
+    path = str(tmp_path / "satchel.toml")
+    text = "[mcp.own]\ncommand = 'npx'\nargs = ['-y', 'runner']\n"
+    file = parse_selection(path, Precedence.PROJECT, text.encode())
+    trusted = project_of_settings(file, str(tmp_path))
+    assert change_of_settings("own", file, str(tmp_path), trusted) == ""
+    (tmp_path / "package.json").unlink()
+    change = change_of_settings("own", file, str(tmp_path), trusted)
+    assert change == "package.json, which its command may use,"
+
+
 def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
     text = "[mcp.box]\ncommand = 'python'\nargs = ['-m', 'http.server']\n"
     before = files_of_settings(tmp_path, text)
@@ -324,6 +336,19 @@ def test_a_server_of_a_plugin_that_is_not_understood_counts_all_files_of_the_pro
     (tmp_path / "src").mkdir()
     (tmp_path / "src/evil.sh").write_text("1")
     assert around(tmp_path, OWN, ANY).change(unit) == "src/evil.sh"
+
+
+def test_a_server_of_a_plugin_that_was_compared_with_the_project_always_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIBS", str(tmp_path))
+    server = {"command": "uvx", "args": ["acme"], "env": {"KEY": "${LIBS}"}}
+    finding = bundle_of(tmp_path, server)
+    trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, server)
+    monkeypatch.delenv("LIBS")
+    assert around(tmp_path, server) is None
+    assert change_of(finding, "s0", tmp_path, trusted, project) == ""
+    (tmp_path / "new.py").touch()
+    change = change_of(finding, "s0", tmp_path, trusted, project)
+    assert change == "new.py, which its command may use,"
 
 
 def test_a_plugin_that_is_the_project_has_no_other_files(tmp_path):

@@ -20,6 +20,17 @@ def folder(tmp_path):
     return folder
 
 
+def test_a_variable_of_the_user_with_a_path_of_the_project_is_a_use_of_it(folder, monkeypatch):
+    (folder / "conf.js").touch()
+    table = {"command": "npx", "args": ["-y", "acme"], "env": {"KEY": "${CONF}"}}
+    for value in ("sk-a/b+c=", str(folder.parent), "other.js", ""):
+        monkeypatch.setenv("CONF", value)
+        assert not may_use_project(table, str(folder)), value
+    for value in ("conf.js", f"/lib:{folder}", f"--import={folder}/conf.js"):
+        monkeypatch.setenv("CONF", value)
+        assert may_use_project(table, str(folder)), value
+
+
 @pytest.mark.parametrize(
     ("table", "is_fetched"),
     [

@@ -28,6 +28,13 @@ def test_a_header_of_a_fetched_server_is_no_command(plugin):
     assert not stays(plugin, "npx", "-y", "acme", "--header", "sh: Bearer ${KEY}")
 
 
+def test_a_variable_of_the_user_with_a_path_of_the_project_leads_out(plugin, monkeypatch):
+    monkeypatch.setenv("REPO", str(plugin.parent))
+    assert not stays(plugin, "python3", f"{ROOT}/server.py", env={"PYTHONPATH": "${REPO}"})
+    monkeypatch.setenv("REPO", str(plugin))
+    assert stays(plugin, "python3", f"{ROOT}/server.py", env={"PYTHONPATH": "${REPO}"})
+
+
 def test_a_remote_server_uses_no_files(plugin):
     server = McpServerManifest(name="a", table={"url": "https://h.example/../x"})
     assert stays_in_folder(server, str(plugin), str(plugin.parent))

@@ -77,7 +77,7 @@ class CodeUnit:
 
     def change(self, trusted: CodeUnit) -> str:
         """Return what changed since it was trusted: the first file, or `"it"`."""
-        names = {*self.files, *trusted.files} - {self.key, _SERVERS, LISTING}
+        names = {*self.files, *trusted.files} - {self.key, *_definitions(self, trusted)}
         return _first_change(*(_digests(it, names) for it in (trusted, self))) or "it"
 
 
@@ -103,26 +103,40 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
 
 
 def project_of_plugin(
-    path: str, key: str, servers: Iterable[McpServerManifest], base: str, *, with_text: bool = False
+    path: str,
+    key: str,
+    servers: Iterable[McpServerManifest],
+    base: str,
+    *,
+    before: Collection[str] = (),
+    with_text: bool = False,
 ) -> CodeUnit | None:
     """Return the files of a project that servers of a plugin may use, `None` if it is only its own.
 
-    `path` is the folder of the plugin, and `key` the key of its own unit.
+    `path` is the folder of the plugin, and `key` the key of its own unit. The servers named in
+    `before` count, whatever they may use now.
     """
-    roaming = [server for server in servers if not stays_in_folder(server, path, base)]
+    roaming = [
+        server
+        for server in servers
+        if server.name in before or not stays_in_folder(server, path, base)
+    ]
     if _is_same(path, base) or not roaming:
         return None
     return _project_unit(key, roaming, base, with_text=with_text)
 
 
 def project_of_settings(
-    file: SelectionFile, base: str, *, with_text: bool = False
+    file: SelectionFile, base: str, *, before: Collection[str] = (), with_text: bool = False
 ) -> CodeUnit | None:
-    """Return the files of a project that servers of its settings may use, `None` without any."""
+    """Return the files of a project that servers of its settings may use, `None` without any.
+
+    The servers named in `before` count, whatever they may use now.
+    """
     servers = [
         McpServerManifest(name=name, table=table, of_claude=True)
         for name, table in file.servers.items()
-        if may_use_project(table, base)
+        if name in before or may_use_project(table, base)
     ]
     key = os.path.basename(file.path)
     return _project_unit(key, servers, base, with_text=with_text) if servers else None
@@ -144,6 +158,8 @@ def _project_unit(
     if not hides_names:
         declared = _declared(servers, base)
         files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
+    # What was compared once is compared for good: a file that is gone must not change that.
+    files |= {f"{_SERVERS}{it.name}/": CodeFile(digest_of(b"")) for it in servers}
     return CodeUnit(project_key(key), files, problem or _used_above(servers, base))
 
 
@@ -257,9 +273,10 @@ def change_of_settings(
 
     It is a problem if the files cannot be compared.
     """
-    if not may_use_project(file.servers.get(server, {}), base):
+    before = _servers_of(trusted)
+    if server not in before and not may_use_project(file.servers.get(server, {}), base):
         return ""
-    return _change_of_project(project_of_settings(file, base), trusted)
+    return _change_of_project(project_of_settings(file, base, before=before), trusted)
 
 
 def change_of_plugin(
@@ -285,9 +302,13 @@ def change_of_plugin(
             now[name] = file.digest
     if change := problem or _used_above(servers, base) or _first_change(before, now):
         return change
-    if all(it.name != server or stays_in_folder(it, path, base) for it in servers):
+    earlier = _servers_of(project)
+    if server not in earlier and all(
+        it.name != server or stays_in_folder(it, path, base) for it in servers
+    ):
         return ""
-    return _change_of_project(project_of_plugin(path, trusted.key, servers, base), project)
+    unit = project_of_plugin(path, trusted.key, servers, base, before=earlier)
+    return _change_of_project(unit, project)
 
 
 def _change_of_project(now: CodeUnit | None, trusted: CodeUnit | None) -> str | CodeProblem:
@@ -299,7 +320,18 @@ def _change_of_project(now: CodeUnit | None, trusted: CodeUnit | None) -> str | 
 
 def _programs(unit: CodeUnit, others: Iterable[str] = ()) -> dict[str, str]:
     """Return the digests of the files that servers may start: all of a unit but `others`."""
-    return _digests(unit, {*unit.files} - {_SERVERS, LISTING, *others})
+    return _digests(unit, {*unit.files} - {*_definitions(unit), *others})
+
+
+def _definitions(*units: CodeUnit) -> set[str]:
+    """Return the keys in units that are no files."""
+    return {name for it in units for name in it.files if name.endswith("/")}
+
+
+def _servers_of(project: CodeUnit | None) -> frozenset[str]:
+    """Return the names of the servers for which the files of a project were compared."""
+    keys = _definitions(project) if project else ()
+    return frozenset(key.removeprefix(_SERVERS)[:-1] for key in keys)
 
 
 def _digests(unit: CodeUnit, names: Iterable[str]) -> dict[str, str]:

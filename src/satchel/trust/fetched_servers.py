@@ -5,15 +5,16 @@ What is not understood counts as a use, so that the files of the project are com
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from satchel.files.file_reader import real_path
+from satchel.files.file_reader import is_inside, real_path
 from satchel.files.installed_programs import find_program
+from satchel.files.state_files import environment
 from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT
 from satchel.formats.server_placeholders import PlaceholderFiller
 from satchel.trust.runner_commands import (
@@ -74,11 +75,39 @@ DATA_FOLDER = "/plugin-data"
 _EMPTY_ENTRY = re.compile(r"^:|::|:$")
 """In a list of folders, the current one."""
 _LONGEST_SHORT_OPTIONS = 64
+_LISTED = re.compile(r"[\0\s:,;=@]+")
+"""What separates paths in a list or behind an option."""
 
 
 def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     """Return whether the command of a server may run files of the project."""
-    return any(_may_use(reading, base) for reading in readings(table))
+    return any(_may_use(it, base) for it in readings(table)) or is_given_path(table, base, base)
+
+
+def is_given_path(table: Mapping[str, Any], project: str, start: str, own: str = "") -> bool:
+    """Return whether a variable of the user's gives a server a path in a project.
+
+    The server starts in the folder `start`. Paths in the folder `own` do not count.
+    """
+    filled = _filled(table, PlaceholderFiller(variables=environment(), folders={"": ""}))
+    if filled == table:
+        return False
+    words = (word for text in texts_in(filled) for word in (text, *_LISTED.split(unquote(text))))
+    paths = (os.path.join(start, word) for word in words if word)
+    targets = (real_path(path) for path in paths if os.path.lexists(path))
+    base = real_path(project)
+    return any(is_inside(it, base) and not (own and is_inside(it, own)) for it in targets)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield all texts in a declaration: names, values and items."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from texts_in(item)
+    else:
+        yield str(value)
 
 
 def readings(table: Mapping[str, Any], folder: str = "") -> tuple[Mapping[str, Any], ...]:

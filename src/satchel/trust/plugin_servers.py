@@ -20,10 +20,12 @@ from satchel.trust.fetched_servers import (
     are_plain,
     fetches_only,
     is_container,
+    is_given_path,
     is_plain,
     readings,
     runs_from_above,
     starts_at,
+    texts_in,
     variable_names,
 )
 from satchel.trust.runner_commands import parse_runner
@@ -43,6 +45,8 @@ def stays_in_folder(server: McpServerManifest, folder: str, project: str) -> boo
     if not server.is_local:
         return True
     if leads_out(server, folder, project) or runs_from_above(server.table, folder):
+        return False
+    if is_given_path(server.table, project, folder, own=real_path(folder)):
         return False
     return all(_stays(table, folder) for table in readings(server.table, real_path(folder)))
 
@@ -86,17 +90,7 @@ def leads_out(server: McpServerManifest, folder: str, project: str) -> bool:
 def filled_texts(server: McpServerManifest, folder: str) -> Iterable[str]:
     """Yield all texts in a declaration, as they are written and as they are filled in."""
     for table in readings(server.table, real_path(folder)):
-        yield from _texts_in(table)
-
-
-def _texts_in(value: object) -> Iterable[str]:
-    if isinstance(value, Mapping):
-        value = [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts_in(item)
-    else:
-        yield str(value)
+        yield from texts_in(table)
 
 
 def _in_folder(word: str, folder: str) -> str:
