@@ -44,7 +44,7 @@ _PLAIN_OPTIONS = frozenset(
 """Options whose value is never a secret; it is shown if it is such a path or word."""
 _HOME = re.compile(r"([/\\](?:home|media|users)[/\\])[^/\\]+", re.IGNORECASE)
 """A folder with the name of a user."""
-_SCRIPT = re.compile(r"[\w./~-]*\.(?:py|js|mjs|cjs|ts|sh|rb|jar)")
+_SCRIPT = re.compile(r"(?:\$\{\w+\}/)?[\w./~-]*\.(?:py|js|mjs|cjs|ts|sh|rb|jar)")
 _ADDRESS = re.compile(
     r"([a-z][a-z0-9+.-]*://)(?:[^/?#\\\s]*@)?"
     r"((?:(?:[\w.-]|\$\{\w+\})+|\[[0-9a-f:.]+\])(?::\d+)?)(/?|[/?#][^@]+)",
