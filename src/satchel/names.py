@@ -132,12 +132,17 @@ def group_names(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def near_misses(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Return up to `most` known names that are similar to `name`, the best match first."""
+def near_misses(
+    name: str, names: Iterable[str], most: int = 3, *, cutoff: float = 0.6
+) -> tuple[str, ...]:
+    """Return up to `most` known names that are similar to `name`, the best match first.
+
+    `cutoff` is the least similarity, from 0 to 1.
+    """
     import difflib
 
     by_fold = {candidate.casefold(): candidate for candidate in sorted(names, reverse=True)}
-    matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
+    matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=cutoff)
     return tuple(by_fold[fold] for fold in matches)
 
 

@@ -193,7 +193,7 @@ def test_a_loser_without_an_address_of_its_own_can_only_be_renamed(make):
     loser = make.catalog(plugins=[*plugins, make.plugin("q", state=Status.DISABLED)]).all_plugins[1]
     assert loser.state is Status.SHADOWED
     twin = resolve_plugins([replace(loser, state=Status.OK), replace(loser, state=Status.OK)])[1]
-    assert twin.diagnostics[-1].fix == "rename one of the two"
+    assert twin.diagnostics[-1].fix == "rename one of the two in its manifest"
 
 
 def test_identical_bytes_count_once_without_a_warning():

@@ -109,6 +109,15 @@ def test_a_user_may_say_no_or_yes(run, repository, home, answering):
     assert asked == ["Add 1 skill to ~/.satchel? [y/N]"] * 2
 
 
+def test_a_bare_repository_is_named_with_its_address(run, repository, tmp_path):
+    bare = tmp_path / "a bare.git"
+    run_git(tmp_path, "clone", "--bare", str(repository), str(bare))
+    refused = run("add", bare)
+    address = f"git+{bare.as_uri()}"
+    assert (refused.exit_code, f"write {address}" in refused.stderr) == (2, True)
+    assert run("add", address, "--only", "greet", "--yes").exit_code == 0
+
+
 def test_a_project_has_its_own_folder_and_nothing_of_it_runs(run, repository, here):
     (repository / "plugins/demo/setup.py").write_text(
         "from pathlib import Path\ndef setup(ctx):\n    Path('was-run').touch()\n"

@@ -12,6 +12,7 @@ import sys
 import termios
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -190,6 +191,13 @@ def test_a_secret_is_asked_for_on_a_terminal_and_not_echoed(plugins, file):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert CANARY.encode() not in seen
     assert file.read_text() == f"API_KEY={CANARY}\n"
+
+
+def test_the_end_of_the_input_in_place_of_a_value_sets_nothing(run, plugins, file, monkeypatch):
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("satchel.cli.plugin_config.sys", terminal)
+    done = run("config", "set", "demo", "retries", "--plugins", plugins)
+    assert (done.exit_code, "you did not agree" in done.stderr, file.exists()) == (3, True, False)
 
 
 def test_a_path_is_kept_as_it_is_meant_here(config, file, here):

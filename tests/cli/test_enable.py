@@ -335,3 +335,15 @@ def test_nothing_is_lost_where_several_choose_at_once(config_folder):
     assert [writer.wait(60) for writer in writers] == [0, 0]
     records = tomllib.loads((config_folder / "satchel.toml").read_text())
     assert len(records["disable"]) == 24
+
+
+def test_plugins_that_no_name_tells_apart_are_named(run, here, write_plugin):
+    for folder in ("a", "b"):
+        write_plugin(here / "plugins", "clock", "notes: Use it.\n").rename(
+            here / "plugins" / folder
+        )
+    places = ("--plugins", "plugins")
+    for word in ("disable", "enable"):
+        text = run(word, "clock", *places).stderr
+        assert "'clock' is the name of 2 plugins: plugins/a, plugins/b; to choose one" in text
+    assert "rename one of the two in its manifest" in run("doctor", *places).stdout

@@ -159,6 +159,27 @@ def test_scripts_of_the_skills_of_a_plugin_are_named(asking, here, write_plugin,
     assert "  script: skills/kindness/scripts/go.sh\n" in output
 
 
+def test_other_files_are_counted_and_named(asking, here):
+    folder = here / "open"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "scripts/serve.py").touch()
+    schema = "https://agent-plugins.org/schemas/1.0.0/{}.schema.json"
+    whole = {"$schema": schema.format("plugin"), "name": "open", "version": "1.0.0"}
+    (folder / "plugin.json").write_text(json.dumps({**whole, "description": "d"}))
+    server = {"type": "stdio", "command": "python3", "args": ["scripts/serve.py"]}
+    servers = {"$schema": schema.format("mcp"), "mcpServers": {"s": server}}
+    (folder / "mcp.json").write_text(json.dumps(servers))
+    shown = asking("install", "./open").stderr
+    files = "mcp.json, plugin.json"
+    assert f"  2 other files that its scripts or MCP servers may use: {files}\n" in shown
+    assert shown.count("  script: ") == 1
+    for name in ("a.md", "b.md", "c.md", "d.md"):
+        (folder / name).touch()
+    shown = asking("install", "./open").stderr
+    files = "a.md, b.md, c.md, d.md, mcp.json, ..."
+    assert f"  6 other files that its scripts or MCP servers may use: {files}\n" in shown
+
+
 def test_a_plugin_of_texts_needs_no_consent(asking, here, write_plugin, write_skill, home):
     write_plugin(here, "texts", "notes: Be kind.\n")
     write_skill(here / "texts/skills", "kindness")
@@ -318,6 +339,20 @@ def test_what_is_no_plugin_is_refused_and_pip_never_asked(run, here, word, monke
     (here / "note.txt").write_text("")
     exit_code = 1 if word in {"./empty", "./note.txt"} else 2  # what does not exist
     assert run("install", word).exit_code == exit_code
+
+
+@pytest.mark.parametrize("word", ["./wether", "wether", "wether/", "-e wether", "{here}/wether"])
+def test_a_mistyped_folder_is_named_and_pip_never_asked(run, weather, here, word, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    weather()
+    refused = run("install", *word.format(here=here).split())
+    assert refused.exit_code == 2
+    assert "did you mean" in refused.stderr
+    assert "/weather?" in refused.stderr
+    assert "'wether>=0'" in refused.stderr or word != "wether"
+    far = run("install", "./nothing-alike").stderr
+    assert "'./nothing-alike' does not exist; give a plugin's folder" in far
+    assert "'no.whl' does not exist; give" in run("install", "no.whl").stderr
 
 
 def write_marketplace(folder, *plugins):
@@ -768,6 +803,16 @@ def test_no_one_is_asked_who_does_not_want_it(weather, home):
     assert (code, names(home)) == (0, ["weather"]), seen
 
 
+@pytest.mark.parametrize("question", ["Install and run this?", "api_key (", "Town?"])
+def test_ctrl_d_at_a_question_is_no_and_takes_everything_back(weather, home, question):
+    manifest = FIELDS if "api" in question else ""
+    weather(manifest=manifest, setup="def setup(ctx):\n    ctx.ask('Town?')\n")
+    ask = ["--ask"] if "Install" in question else []
+    code, seen = on_a_terminal("install", "./weather", *ask, answers=[(question, "\x04")])
+    assert (code, names(home)) == (3, []), seen
+    assert "you did not agree" in seen
+
+
 @pytest.mark.parametrize("question", ["api_key (", "Town?"])
 def test_ctrl_c_at_a_question_takes_everything_back(weather, home, question):
     manifest = FIELDS if "api" in question else ""
@@ -1018,6 +1063,7 @@ def test_a_word_that_is_a_project_and_may_be_a_distribution_is_not_guessed(run, 
     assert "write ./acme-weather for the local project, 'acme-weather>=0'" in done.stderr
     assert (done.exit_code, pip[0]) == (1, [])
     assert run("install", "acme-weather>=0").exit_code == 0
+    assert run("install", "acme_weather").exit_code == 0  # the same to pip: no typing error
     points = '[project.entry-points."satchel.plugins"]\nacme = "acme_weather"\n'
     (here / "acme-weather/pyproject.toml").write_text(f'[project]\nname = "acme-weather"\n{points}')
     assert run("install", "-e", "acme-weather").exit_code == 0

@@ -81,7 +81,7 @@ def test_everything_is_shown_as_it_is_in_the_files(run, project):
     changed = json.dumps({"mcpServers": servers}).replace("hunter2", "hunter3")
     (project / ".mcp.json").write_text(changed)
     diff = run("trust", "--diff")
-    assert diff.exit_code == 1
+    assert diff.exit_code == 0
     assert '-    "API_KEY": "hunter2"' in diff.stdout
     assert '+    "API_KEY": "hunter3"' in diff.stdout
 
@@ -105,7 +105,7 @@ def test_every_text_is_shown_in_full_and_so_is_its_change(run, project, name, te
     assert run("trust", "--code").exit_code == 0
     file.write_bytes(data.replace(b"touch pwned", b"touch again"))
     diff = run("trust", "--diff")
-    assert diff.exit_code == 1
+    assert diff.exit_code == 0
     assert "touch again" in diff.stdout
 
 
@@ -119,7 +119,7 @@ def test_the_values_in_an_env_file_are_neither_shown_nor_recorded_and_a_change_c
     assert "hunter2" not in repr(TrustStore().read(".").record)
     (project / ".env").write_text("TOKEN=hunter3\n")
     changed = run("trust", "--diff")
-    assert (changed.exit_code, ": .env\n(not shown" in changed.stdout) == (1, True)
+    assert (changed.exit_code, ": .env\n(not shown" in changed.stdout) == (0, True)
     assert "hunter" not in changed.stdout
 
 
@@ -192,7 +192,7 @@ def test_a_change_is_held_shown_and_accepted(run, project, toolkit):
     tools = toolkit / "demo/tools.py"
     tools.write_text(tools.read_text().replace("Say it again.", "Say it twice."))
     diff = run("trust", "--diff")
-    assert diff.exit_code == 1
+    assert diff.exit_code == 0
     assert {'-    "Say it again."', '+    "Say it twice."'} <= set(diff.stdout.splitlines())
     held = run("call", "echo", "text=a")
     assert (held.exit_code, "changed after it was trusted" in held.stderr) == (1, True)
@@ -351,3 +351,49 @@ def test_a_record_that_others_could_write_is_replaced_by_a_private_one(run, proj
     run("trust", "--code")
     assert path.stat().st_mode & 0o777 == 0o600
     assert TrustStore().read(".").record
+
+
+@pytest.mark.parametrize(
+    ("options", "used"),
+    [
+        ("--code --data", "--data and --code"),
+        ("--data --list", "--data and --list"),
+        ("--list --revoke", "--revoke and --list"),
+        ("--code --diff", "--code and --diff"),
+        ("--full --revoke", "--full and --revoke"),
+        ("--variable KEY --list", "--variable and --list"),
+        ("--diff --json", "--json and --diff"),
+        ("--code --data --revoke", "--data, --code and --revoke"),
+    ],
+)
+def test_contradicting_options_are_refused_and_named(run, project, options, used):
+    run("trust", "--code")
+    refused = run("trust", *options.split())
+    assert (refused.exit_code, f"use one of {used}" in refused.stderr) == (2, True)
+    assert TrustStore().read(".").record.level == "code"
+
+
+@pytest.mark.parametrize("answers", ["", "2\n", "2\ny\n"])
+def test_the_end_of_the_input_is_no_answer_and_changes_nothing(run, project, monkeypatch, answers):
+    monkeypatch.setattr("satchel.cli.terminal.Terminal.is_there", True)
+    refused = run("trust", input=answers)
+    assert (refused.exit_code, TrustStore().read(".").record) == (3, None)
+    run("trust", "--data")
+    refused = run("trust", input=answers)
+    assert (refused.exit_code, TrustStore().read(".").record.level) == (3, "data")
+    assert "\nError: the input ended before you answered, so you did not agree\n" in refused.stderr
+
+
+def test_code_that_run_would_not_run_is_not_advised_to_be_run(run, project, toolkit):
+    why = "not used: the code of 1 plugin, because only the data of the project is trusted"
+    for command in ("list", "list tools", "list contracts", "list --run", "doctor"):
+        text = run(*command.split(), "--trust", "data").stderr
+        assert (why in text, "add --run" in text, "--run runs it" in text) == (True, False, False)
+    assert "use --run" not in run("list", "contracts", "--trust", "data").stderr
+    assert "use --run" not in run("show", "echo", "--trust", "data").stdout
+    assert why not in run("list", "skills", "--trust", "data").stderr
+    assert "the code of 2 plugins but does not" in run("list", "--trust", "code").stderr
+    run("trust", "--code")
+    tools = toolkit / "demo/tools.py"
+    tools.write_text(f"{tools.read_text()}# changed\n")
+    assert "the code of 1 plugin but does not" in run("list").stderr

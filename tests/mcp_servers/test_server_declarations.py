@@ -81,6 +81,16 @@ def test_what_a_file_fills_into_arguments_is_shown_nowhere():
     assert server.args == ("--auth=hush-hush", "--all")
     assert server.secrets == ("hush-hush",)
     assert "hush" not in repr(server)
+    assert str(server) == "x --auth=*** --all"
+
+
+def test_a_local_server_is_shown_by_its_command_and_script():
+    declared = {"command": "${BIN}/python3", "args": ["server.py", "${KEY}"]}
+    server = user_server("box", declared, "satchel.toml", {"BIN": "/b", "KEY": "hush"}).server
+    assert str(server) == "python3 server.py ${KEY}"
+    assert str(StdioServer(command="/b/python3", args=("/srv/x.py", "hush"))) == (
+        "python3 /srv/x.py ***"
+    )
 
 
 # ---- of plugins ----------------------------------------------------------------------------

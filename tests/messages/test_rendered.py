@@ -82,6 +82,7 @@ def _normal(text, world):
     """Remove text that depends on the machine: its checks, its packages, lengths of paths."""
     text = re.sub(r"(?m)^((ok|warning) |.*site-packages|[\d,]+ characters$).*\n?", "", text)
     text = text.replace(f"{world}/", "").replace(str(world), ".").replace(sys.executable, "PYTHON")
+    text = re.sub(rf"{Path(sys.executable).name} \S+/{REMOTE.name}/", "PYTHON ", text)
     text = re.sub(r"state/trust/\w+\.json", "state/trust/RECORD.json", text)
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
     return re.sub(r"--digest \w+", "--digest DIGEST", text)

@@ -46,6 +46,10 @@ def outline(command="", args=(), url=""):
         ("env A=X B=X npx @a/b X", "env A=*** B=*** npx @a/b ***"),
         ("env -u X npx", "env -u *** ***"),
         ("node /srv/my-app/x.mjs X", "node /srv/my-app/x.mjs ***"),
+        (
+            "python3 ${PLUGIN_ROOT}/scripts/x.py ${A:-X}/x.py",
+            "python3 ${PLUGIN_ROOT}/scripts/x.py ***",
+        ),
         ("tool --port=80 --key ${KEY}", "tool --port=*** --key ${KEY}"),
         ("mcp-proxy https://u:X@h.x:80/s/X?k=X", "mcp-proxy https://h.x:80/***"),
     ],

@@ -153,6 +153,7 @@ def _is_hidden(skill: SkillEntry) -> bool:
 
 def _shadowed_diagnostic(kind: str, winner: Entry, loser: Entry) -> Diagnostic:
     own_address = next((name for name in loser.addresses if name not in winner.addresses), None)
+    rename = "rename one of the two" + (" in its manifest" if kind == "plugin" else "")
     one, other = (
         (f"{kind} {loser.name!r}", "another of this name")
         if loser.source == winner.source
@@ -162,5 +163,5 @@ def _shadowed_diagnostic(kind: str, winner: Entry, loser: Entry) -> Diagnostic:
         f"{kind}-shadowed",
         Where(loser.path),
         f"{one} is shadowed by {other} ({winner.path})",
-        "rename one of the two" + (f", or ask for {own_address!r}" if own_address else ""),
+        rename + (f", or ask for {own_address!r}" if own_address else ""),
     )

@@ -84,8 +84,7 @@ class Sources:
         read. With `is_unhurried`, a watch sees edits a little later, and costs much less while
         there are none.
         """
-        if self.locked and self.frozen:
-            raise click.UsageError("use one of --locked and --frozen")
+        require_at_most_one({"locked": self.locked, "frozen": self.frozen})
         if run_code:
             log_to_stderr()
         self.remember()
@@ -216,6 +215,13 @@ class Sources:
         from satchel.configuration.selection_reader import read_selection
 
         return read_selection(selection_path()).files
+
+
+def require_at_most_one(options: Mapping[str, object]) -> None:
+    """Raise `click.UsageError` if several of these options, by their values, are used."""
+    used = [f"--{name}" for name, value in options.items() if value]
+    if used[1:]:
+        raise click.UsageError(f"use one of {', '.join(used[:-1])} and {used[-1]}")
 
 
 def as_arguments(options: Iterable[click.Parameter], values: Mapping[str, Any]) -> list[str]:

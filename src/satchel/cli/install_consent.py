@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal
     from satchel.setup.setup_hook import SetupHook
 
+_MOST_NAMES = 5
 _HOOK = re.compile(rb"\bdef (satchel_\w+)")
 
 
@@ -48,12 +49,15 @@ def lines_of_folder(
         return []
     manifest = plugin.manifest
     scripts = sorted(filter(is_skill_code, unit.files))
-    rest = sorted(unit.files.keys() - {*scripts})
+    rest = sorted(name for name in unit.files if name not in scripts and not name.endswith("/"))
     lines = [f"code: {name}" for name in rest if name.endswith(".py")]
     lines += [f"script: {name}" for name in scripts]
-    others = sum(not name.endswith(".py") for name in rest)
-    if plugin.servers or not lines:
-        lines.append(f"other files that may run: {others}")
+    others = [name for name in rest if not name.endswith(".py")]
+    if others and (plugin.servers or not lines):
+        shown = ", ".join(others[:_MOST_NAMES]) + (", ..." if others[_MOST_NAMES:] else "")
+        lines.append(
+            f"{count(len(others), 'other file')} that its scripts or MCP servers may use: {shown}"
+        )
     hooks = {match.decode() for text in plugin.sources.values() for match in _HOOK.findall(text)}
     lines += [f"hook: {name}" for name in sorted(hooks)]
     if hook is not None:

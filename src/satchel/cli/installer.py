@@ -17,13 +17,14 @@ from satchel.cli.install_consent import (
     require_consent,
     require_unchanged,
 )
+from satchel.cli.install_target import WHAT_TO_GIVE, require_no_typo
 from satchel.cli.installed_plugin import Installed, installed_plugin, read_catalog
 from satchel.cli.marketplace_choice import choose_plugin, files_of_choice
 from satchel.cli.package_preview import declared_fields, lines_of_package
 from satchel.cli.plugin_config import as_texts
 from satchel.cli.rendering import problem_lines
 from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
-from satchel.cli.terminal import Terminal
+from satchel.cli.terminal import NotAgreedError, Terminal
 from satchel.configuration.configuration import configuration_path, read_configuration
 from satchel.configuration.env_file import change_env
 from satchel.diagnostics import Severity, has_error
@@ -51,8 +52,10 @@ from satchel.setup.folder_placement import (
     staged_link,
 )
 from satchel.setup.pip_packages import (
+    PACKAGE_FILES,
     PipPackage,
     installed,
+    is_project,
     package_file,
     project,
     requirement,
@@ -106,22 +109,22 @@ class Installer:
         """Return the folder of a plugin, a plugin of a marketplace, or a package for pip."""
         path = os.path.expanduser(target)
         is_path = self.editable or os.sep in target or target.startswith((".", "~"))
+        is_path = is_path or target.endswith(PACKAGE_FILES)
         if "://" in target and not _URL_REQUIREMENT.fullmatch(target):
             # Not quoted: an address may contain a password.
             message = "an address needs the name of its distribution"
             raise SatchelError(message, fix="write 'NAME @ git+https://...'")
         if os.path.isdir(path) and (source := self._resolve_folder(target, path, is_path=is_path)):
             return source
-        if self.editable:
-            raise click.UsageError("-e takes the folder of a plugin or of a pip project")
-        if os.path.isfile(path) and (package := package_file(path)):
+        if os.path.isfile(path) and not self.editable and (package := package_file(path)):
             return package
         is_requirement = not is_path or _URL_REQUIREMENT.fullmatch(target)
-        if not is_requirement or (package := requirement(target)) is None:
-            fix = "give a plugin's folder, a wheel, or a distribution"
-            if not os.path.lexists(path):
-                raise click.UsageError(one_line(f"{target!r} does not exist; {fix}"))
-            raise SatchelError("is not a plugin", where=target, fix=fix)
+        package = requirement(target) if is_requirement else None
+        require_no_typo(target, package)
+        if self.editable:
+            raise click.UsageError("-e takes the folder of a plugin or of a pip project")
+        if package is None:
+            raise SatchelError("is not a plugin", where=target, fix=WHAT_TO_GIVE)
         shown = package.shown
         self._say(f"{shown!r} is treated as a distribution: no folder ./{shown} is a plugin")
         return package
@@ -150,7 +153,7 @@ class Installer:
                 return package
             message = "contains neither the manifest of a plugin nor a pyproject.toml"
             raise SatchelError(message, where=source)
-        if os.path.isfile(os.path.join(path, "pyproject.toml")):
+        if is_project(path):
             fix = f"write ./{source} for the local project, '{source}>=0' for the distribution"
             raise SatchelError("is ambiguous", where=source, fix=fix)
         return None
@@ -264,7 +267,12 @@ class Installer:
 
     def _run_hook(self, hook: SetupHook, manifest: "PluginManifest") -> None:
         self._say(f"running {hook.file} of {manifest.name}")
-        hook.run(manifest.name, manifest.config, self.terminal, Limits().plugin_import)
+        try:
+            hook.run(manifest.name, manifest.config, self.terminal, Limits().plugin_import)
+        except SatchelError as problem:
+            if isinstance(problem.__cause__, NotAgreedError):
+                raise problem.__cause__ from None
+            raise
 
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)

@@ -11,6 +11,7 @@ import click
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
 from satchel.cli.machine_checks import is_readable_by_others
+from satchel.cli.terminal import prompt
 from satchel.configuration.configuration import Configuration, read_configuration
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
@@ -18,7 +19,6 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.plugins.config_keys import keys_of
 from satchel.setup.field_values import as_text, field_of
-from satchel.text import one_line
 
 if TYPE_CHECKING:
     from satchel.formats.config_fields import ConfigField
@@ -145,5 +145,5 @@ def ask_for(plugin: PluginConfigView, key: str) -> str:
     item = plugin.field(key)
     hint = f" ({item.allowed})" if item and not item.is_secret else ""
     is_hidden = item is None or item.is_secret
-    value: str = click.prompt(one_line(f"{key}{hint}"), hide_input=is_hidden, err=True)
+    value: str = prompt(f"{key}{hint}", hide_input=is_hidden)
     return value

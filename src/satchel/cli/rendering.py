@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import HANG, Console
 from satchel.diagnostics import Diagnostic, Severity
-from satchel.reports.short_texts import count, location_text, worst_first
+from satchel.reports.short_texts import UNTRUSTED, count, location_text, worst_first
 from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:
@@ -136,6 +136,18 @@ def _shrunk(widths: list[int], least: list[int], available: int) -> list[int]:
         widest = max(range(len(widths)), key=lambda at: (fitting[at] > least[at], fitting[at]))
         fitting[widest] -= 1
     return fitting
+
+
+def say_untrusted(catalog: "Catalog", console: Console) -> bool:
+    """Write to stderr of how many plugins only the data is trusted; return whether there is one."""
+    plugins = catalog.plugins.values()
+    number = sum(any(it.code == UNTRUSTED for it in plugin.diagnostics) for plugin in plugins)
+    if number:
+        console.say(
+            f"not used: the code of {count(number, 'plugin')}, because only the data of the "
+            "project is trusted; 'satchel trust' asks about its code"
+        )
+    return bool(number)
 
 
 _NAMED_CODES = frozenset(

@@ -1,6 +1,7 @@
 """Edit the `enable` and `disable` lists of `satchel.toml`; comments and order are kept."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from satchel.importing.distributions import normalized
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.reports.serializer import KINDS, entries_of
-from satchel.reports.short_texts import location_text, short_path
+from satchel.reports.short_texts import count, location_text, short_path
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line
 
@@ -129,6 +130,7 @@ def change_selection(
     for name in names:
         if not any(entry.matches(name) for entry in entries):
             _refuse_unknown(console, name, entries, force=force or _is_mentioned(name, path))
+    _report_twins(console, [item for item in entries if any(map(item.matches, names))])
     results = []
     if sources.project:
         require_no_link_out(path)
@@ -259,6 +261,18 @@ def _refuse_unknown(
         return
     hint = f"did you mean {', '.join(near)}? " if near else ""
     raise SatchelError(f"{message}; nothing was written", fix=f"{hint}--force writes it")
+
+
+def _report_twins(console: Console, entries: Iterable[SelectableEntry]) -> None:
+    """Print to stderr which plugins have all names in common, so that no pattern chooses one."""
+    twins = defaultdict[tuple[str, ...], list[str]](list)
+    for item in entries:
+        if item.kind == "plugin":
+            twins[item.names].append(short_path(item.entry.path))
+    for names, paths in twins.items():
+        if len(paths) > 1:
+            text = f"{names[0]!r} is the name of {count(len(paths), 'plugin')}: {', '.join(paths)}"
+            console.say(one_line(f"{text}; to choose one, change the name in a manifest"))
 
 
 def _report_exceptions(

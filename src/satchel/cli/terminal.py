@@ -23,8 +23,24 @@ class NotAgreedError(click.ClickException):
     exit_code = NOT_AGREED
 
 
+def prompt(question: str, **options: Any) -> Any:
+    """Ask a question on the terminal and return the answer.
+
+    Raises `KeyboardInterrupt` on Ctrl-C, and `NotAgreedError` at the end of the input, on Ctrl-D.
+    """
+    try:
+        return click.prompt(one_line(question), err=True, **options)
+    except click.Abort as problem:
+        if isinstance(problem.__context__, EOFError):
+            click.echo(err=True)  # ends the line of the question
+            message = "the input ended before you answered, so you did not agree"
+            raise NotAgreedError(message) from None
+        # Not an `Exception`, so that the setup code that asks does not catch it by accident.
+        raise KeyboardInterrupt from None
+
+
 class Terminal:
-    """Asks on the terminal and writes to stderr; with `no_input` it never asks."""
+    """Asks on the terminal, as `prompt` does, and writes to stderr; with `no_input` never asks."""
 
     def __init__(self, console: Console, *, no_input: bool = False) -> None:
         self.console, self._no_input = console, no_input
@@ -43,9 +59,14 @@ class Terminal:
         self.console.say(visible(text), as_is=as_is)
 
     def answer(self, question: str, *, secret: bool) -> str:
-        """Ask a question and return the answer. Raises `KeyboardInterrupt` on Ctrl-C."""
+        """Ask a question and return the answer."""
         answer: str = self._prompt(question, default="", show_default=False, hide_input=secret)
         return answer
+
+    def agrees(self, question: str) -> bool:
+        """Ask a question and return whether the answer is yes."""
+        answer = self.answer(f"{question} [y/N]", secret=False)
+        return answer.strip().lower() in {"y", "yes"}
 
     def require_agreement(self, question: str, *, yes: bool) -> None:
         """Ask the user whether to continue, unless `yes`, the option `--yes`, says it.
@@ -57,15 +78,11 @@ class Terminal:
         if not self.is_there:
             message = f"{question} Nothing was changed: there is no terminal to ask on"
             raise NotAgreedError(f"{one_line(message)} (read the above, then give --yes)")
-        answer = self.answer(f"{question} [y/N]", secret=False)
-        if answer.strip().lower() not in {"y", "yes"}:
+        if not self.agrees(question):
             raise NotAgreedError("nothing was changed")
 
     def choice(self, question: str, options: Sequence[str]) -> int:
-        """Ask which option, by its number or what stands before its `:`, and return its index.
-
-        Raises `KeyboardInterrupt` on Ctrl-C.
-        """
+        """Ask which option, by its number or what stands before its `:`, and return its index."""
         names = [option.partition(":")[0] for option in options]
         for number, option in enumerate(options, 1):
             self.say(one_line(f"{number}. {option}"))
@@ -83,11 +100,7 @@ class Terminal:
 
     def _prompt(self, question: str, **options: Any) -> Any:
         self._end_drawing()
-        try:
-            return click.prompt(one_line(question), err=True, **options)
-        except click.Abort:
-            # Not an `Exception`, so that the setup code that asks does not catch it by accident.
-            raise KeyboardInterrupt from None
+        return prompt(question, **options)
 
     def progress(self, label: str, done: int, total: int | None) -> None:
         """Draw the progress of a download; without a terminal, announce the download once."""

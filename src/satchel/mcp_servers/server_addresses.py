@@ -17,7 +17,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.oauth_client import OAuthClient, may_carry_tokens
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
-from satchel.trust.server_outline import address_outline
+from satchel.trust.server_outline import address_outline, command_outline
 
 _NESTED = "SATCHEL_NESTED"
 
@@ -48,7 +48,7 @@ class StdioServer:
     hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Secret values in its arguments."""
     shown: str = field(default="", repr=False, compare=False)
-    """The command as it is declared, with placeholders that are not filled in."""
+    """What messages show: the outline of the command as it is declared."""
     check: Callable[[], Diagnostic | None] | None = field(default=None, repr=False, hash=False)
     """Called in a thread before each start; it returns why the program must not be started."""
 
@@ -86,7 +86,7 @@ class StdioServer:
         return tuple(value for value in values if not os.path.exists(value))
 
     def __str__(self) -> str:
-        return self.shown or self.command
+        return self.shown or " ".join(command_outline(self.command, self.args))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from satchel.mcp_servers.server_addresses import (
 )
 from satchel.mcp_servers.server_options import ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
+from satchel.trust.server_outline import command_outline
 
 
 def plugin_server(
@@ -107,8 +108,7 @@ def _local(declared: ServerTable, filler: PlaceholderFiller, base: str) -> Stdio
         env={**variables, **filler.values_filled(declared.env), **filler.folders},
         cwd=(os.path.join(base, cwd) if cwd else base) or None,
         hidden=filler.secrets_in(declared.args),
-        # Shown unfilled if it has variables; else as it is started, with its whole path.
-        shown=declared.command if "${" in declared.command else "",
+        shown=" ".join(command_outline(declared.command, declared.args)),
     )
 
 

@@ -98,11 +98,17 @@ def state_of(entry: "Entry") -> str:
     return "not run" if entry.state == "ok" and has_code_not_run(entry) else str(entry.state)
 
 
+UNTRUSTED = "code-untrusted"
+"""The code of the diagnostic of a plugin of which only the data is trusted."""
+
+
 def has_code_not_run(entry: "Entry") -> bool:
-    """Return whether it is a tool or plugin whose code was only read."""
+    """Return whether it is a tool or plugin whose code was only read, and could be run."""
     # Only the contribution of a plugin has code, and only a tool has a tool.
     contribution: Any = getattr(entry, "contribution", None)
     if hasattr(contribution, "code"):
+        if any(item.code in {UNTRUSTED, "code-held"} for item in entry.diagnostics):
+            return False
         return bool(contribution.has_code) and contribution.code is None
     return getattr(entry, "tool", entry) is None
 

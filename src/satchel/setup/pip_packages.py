@@ -28,7 +28,7 @@ from satchel.setup.artefact_signatures import digest_of_file
 _PROJECT_FILE = "pyproject.toml"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[<>=!~;@(].*)?")
 _QUIET = ("--disable-pip-version-check", "--no-input")
-_FILES = (".whl", ".tar.gz", ".zip")
+PACKAGE_FILES = (".whl", ".tar.gz", ".zip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +85,19 @@ def installed() -> tuple[DistributionFinding, ...]:
     return scan_distributions(installed_folders()).findings
 
 
+def is_project(path: str) -> bool:
+    """Return whether a folder has the file of a pip project."""
+    return os.path.isfile(os.path.join(path, _PROJECT_FILE))
+
+
 def project(path: str, *, editable: bool) -> PipPackage | None:
     """Return the pip project in a folder, or `None`.
 
     Raises `SatchelError` for a project that cannot contain a plugin.
     """
-    file = os.path.join(path, _PROJECT_FILE)
-    if not os.path.isfile(file):
+    if not is_project(path):
         return None
+    file = os.path.join(path, _PROJECT_FILE)
     # Lazy: most plugins are folders.
     import tomllib
 
@@ -123,7 +128,7 @@ def _ships_skills(path: str) -> bool:
 def package_file(path: str) -> PipPackage | None:
     """Return the package in a file such as a wheel; `None` if the name is not a package's."""
     name = os.path.basename(path)
-    if not name.endswith(_FILES):
+    if not name.endswith(PACKAGE_FILES):
         return None
     is_wheel = name.endswith(".whl")
     path, distribution = os.path.abspath(path), name.split("-")[0] if is_wheel else ""
@@ -205,4 +210,4 @@ def _run(arguments: list[str]) -> None:
     except OSError as problem:
         raise SatchelError(f"cannot run {line[0]}: {problem.strerror}") from None
     if process.returncode:
-        raise SatchelError(f"{os.path.basename(line[0])} could not {command} {rest[-1]!r}")
+        raise SatchelError(f"{'uv' if folder else 'pip'} could not {command} {rest[-1]!r}")

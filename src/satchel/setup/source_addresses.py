@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
@@ -74,6 +75,9 @@ def read_address(text: str) -> SourceAddress:
         return _web_archive(text)
     path = full_path(text)
     if os.path.isdir(path):
+        if _is_bare_repository(path):
+            fix = f"write git+{Path(path).as_uri()}"
+            raise SatchelError("is a bare git repository", where=text, fix=fix)
         return SourceAddress(kind="folder", text=text, location=path)
     if os.path.isfile(path) and ARCHIVE_ENDING.search(path):
         return SourceAddress(kind="archive", text=text, location=path)
@@ -82,6 +86,12 @@ def read_address(text: str) -> SourceAddress:
         raise SatchelError("this kind of address is not supported", fix=_FORMS)
     message = "is neither a folder nor an archive" if os.path.lexists(path) else "does not exist"
     raise SatchelError(message, where=text, fix=_FORMS)
+
+
+def _is_bare_repository(folder: str) -> bool:
+    """Return whether a folder has the files of a git repository in place of its content."""
+    folders = (os.path.join(folder, name) for name in ("objects", "refs"))
+    return os.path.isfile(os.path.join(folder, "HEAD")) and all(map(os.path.isdir, folders))
 
 
 def _github(text: str) -> SourceAddress:

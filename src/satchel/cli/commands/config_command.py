@@ -1,7 +1,6 @@
 """`satchel config`: show and change the configuration of a plugin."""
 
 import os
-import sys
 import tempfile
 from collections.abc import Mapping
 
@@ -18,6 +17,7 @@ from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
 from satchel.cli.rendering import diagnostic_line, table
+from satchel.cli.terminal import Terminal
 from satchel.configuration.configuration import configuration_path
 from satchel.configuration.env_file import (
     change_env,
@@ -204,5 +204,6 @@ def _edited(console: Console, plugin: PluginConfigView, text: str) -> str:
         else:
             if not diagnostics:
                 return changed_env(text, texts, path)
-        if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
+        terminal = Terminal(console)
+        if not (terminal.is_there and terminal.agrees("Edit it again?")):
             raise SatchelError("nothing was changed", where=path)

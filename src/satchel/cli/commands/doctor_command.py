@@ -13,7 +13,7 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import HANG, Console
 from satchel.cli.machine_checks import MachineCheck, environment
-from satchel.cli.rendering import COLOURS, table
+from satchel.cli.rendering import COLOURS, say_untrusted, table
 from satchel.diagnostics import RULES, Diagnostic, Severity
 from satchel.reports.doctor_cases import DoctorCase, doctor_cases
 from satchel.reports.listing_report import listing_report
@@ -92,6 +92,7 @@ def command(
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     if not run and (number := sum(map(has_code_not_run, app.catalog.plugins.values()))):
         console.say(f"the code of {count(number, 'plugin')} was not run; --run runs it")
+    say_untrusted(app.catalog, console)
     if not run and (servers := app.declared_mcp_servers):
         console.say(one_line(f"MCP servers that only --run starts: {', '.join(servers)}"))
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")

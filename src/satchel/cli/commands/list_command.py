@@ -10,7 +10,7 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
-from satchel.cli.rendering import summary, table
+from satchel.cli.rendering import say_untrusted, summary, table
 from satchel.reports.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
 from satchel.reports.short_texts import (
     count,
@@ -50,7 +50,7 @@ def command(
     catalog = sources.open(run_code=run).catalog
     if section == _CONTRACTS:
         _list_contracts(catalog, console, long=long, as_json=as_json)
-        if not run:
+        if not (run or say_untrusted(catalog, console)):
             console.say(f"contracts are {NOT_LOADED}")
     else:
         kinds = (section.removesuffix("s"),) if section else KINDS
@@ -70,6 +70,8 @@ def command(
                 f"not run: list reads the code of {count(number, 'plugin')} but does not run it; "
                 "add --run to run it"
             )
+        if {"tool", "plugin"} & {*kinds}:
+            say_untrusted(catalog, console)
     summary(catalog, console, ran_code=run)
 
 

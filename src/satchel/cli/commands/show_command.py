@@ -117,7 +117,7 @@ def _write(entry: "Entry", record: dict[str, Any], console: Console, *, was_run:
         is_loaded = getattr(entry, "tool", None) is not None
         contract = contract_lines(record["contract"]) if record["contract"] else ()
         unknown = NOT_LOADABLE if was_run else NOT_LOADED
-        if was_run and entry.state != "ok":
+        if entry.state != "ok":
             unknown = f"unknown, because the tool is {entry.state}"
         console.labelled(contract if is_loaded else [("contract", unknown)])
     for item in entry.diagnostics:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.base_command import Command, as_json, variable_option
+from satchel.cli.base_command import Command, as_json, require_at_most_one, variable_option
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import NOT_AGREED, Terminal
@@ -26,24 +26,27 @@ _NO = "no: nothing of it is used"
 
 @click.command("trust", cls=Command)
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False))
-@click.option("--data", "level", flag_value="data", help="Trust its data, without a question.")
-@click.option("--code", "level", flag_value="code", help="Trust its data and code, likewise.")
+@click.option("--data", is_flag=True, help="Trust its data, without a question.")
+@click.option("--code", is_flag=True, help="Trust its data and code, likewise.")
 @variable_option
 @click.option("--claude", is_flag=True, help="Count .claude/skills as a conventional folder.")
 @click.option("--full", is_flag=True, help="Print all of its code as well, before the question.")
-@click.option("--diff", "mode", flag_value="diff", help="Print how its code changed since then.")
-@click.option("--revoke", "mode", flag_value="revoke", help="Forget that DIR is trusted.")
-@click.option("--list", "mode", flag_value="list", help="List what is trusted.")
+@click.option("--diff", is_flag=True, help="Print how its code changed since then.")
+@click.option("--revoke", is_flag=True, help="Forget that DIR is trusted.")
+@click.option("--list", "list_", is_flag=True, help="List what is trusted.")
 @as_json
 def command(
     console: Console,
     *,
     folder: str,
-    level: str | None,
+    data: bool,
+    code: bool,
     variables: tuple[str, ...],
     claude: bool,
     full: bool,
-    mode: str | None,
+    diff: bool,
+    revoke: bool,
+    list_: bool,
     as_json: bool,
 ) -> int:
     """Show what the project in DIR asks for, and ask how far to trust it.
@@ -54,10 +57,15 @@ def command(
     written out. Without a terminal, and without --data or --code, the answer is no, and the exit
     code 3.
     """
+    tasks = {"diff": diff, "revoke": revoke, "list": list_}
+    require_at_most_one({"data": data, "code": code, **tasks})
+    require_at_most_one({"full": full, **tasks})
+    require_at_most_one({"variable": variables, **tasks})
+    require_at_most_one({"json": as_json, "full": full, "diff": diff, "revoke": revoke})
     store = TrustStore()
-    if mode == "list":
+    if list_:
         return _list(store, console, as_json=as_json)
-    if mode == "revoke":
+    if revoke:
         was_trusted = store.revoke(folder)
         console.out(f"{'no longer' if was_trusted else 'was not'} trusted: {_shown(folder)}")
         return 0
@@ -67,8 +75,9 @@ def command(
     for item in reading.diagnostics:
         console.say(diagnostic_line(item))
     inventory = read_inventory(Project(folder, claude=claude))
-    if mode == "diff":
+    if diff:
         return _print_diff(inventory, reading.record, console)
+    level = _chosen_level(data=data, code=code)
     if as_json:
         level = level or TrustLevel.NONE  # a script is not asked
     else:
@@ -85,15 +94,22 @@ def command(
     return NOT_AGREED if record is None else 0
 
 
+def _chosen_level(*, data: bool, code: bool) -> TrustLevel | None:
+    if code:
+        return TrustLevel.CODE
+    return TrustLevel.DATA if data else None
+
+
 def _decide(
     console: Console,
     store: TrustStore,
     inventory: ProjectInventory,
-    level: str | None,
+    level: TrustLevel | None,
     variables: tuple[str, ...],
 ) -> TrustRecord | None:
     """Ask how far to trust a project unless an option says it; return the record of a yes."""
-    answer = TrustLevel(level) if level else _ask(Terminal(console), inventory)
+    terminal = Terminal(console)
+    answer = level or _ask(terminal, inventory)
     if answer is TrustLevel.NONE:
         _refuse(console, store, inventory.project.folder)
         return None
@@ -101,7 +117,7 @@ def _decide(
     if answer is TrustLevel.CODE:
         for name in inventory.variables:
             is_asked = level is None and name not in allowed
-            if is_asked and click.confirm(f"May it use the variable {shown_text(name)}?", err=True):
+            if is_asked and terminal.agrees(f"May it use the variable {shown_text(name)}?"):
                 allowed.add(name)
     record = inventory.record(answer, sorted(allowed))
     store.write(record)
@@ -140,7 +156,7 @@ def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
 
 
 def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console: Console) -> int:
-    """Print the changes of the code since it was trusted; return 1 if there are any."""
+    """Print the changes of the code since it was trusted; return 1 if some cannot be compared."""
     lines = diff_lines(record.units if record else {}, inventory.units)
     for line in lines:
         console.out(line)
@@ -151,7 +167,7 @@ def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console
         console.say("its code is not trusted, so all of it is shown")
     elif not (lines or problems):
         console.say("its code has not changed since it was trusted")
-    return 1 if lines or problems else 0
+    return 1 if problems else 0
 
 
 def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
