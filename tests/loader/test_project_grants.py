@@ -1,5 +1,7 @@
 """What the user allows for a project, and the check before each start of a server."""
 
+from shlex import quote
+
 from satchel import Project
 from satchel.configuration.projects import TrustLevel
 from satchel.diagnostics import Where, make_diagnostic
@@ -31,6 +33,18 @@ def test_without_code_there_is_nothing_to_allow(tmp_path):
 def test_a_refusal_names_the_file_that_changed(tmp_path):
     refusal = granted(tmp_path).refusal("a", "it is", unit("2"), instead="nothing is used")
     assert "run.py changed after it was trusted" in refusal.message
+
+
+def test_a_server_that_changes_its_own_files_has_another_way_out(tmp_path):
+    grant = granted(tmp_path)
+    change = grant.refusal_to_start("box", "a", "box.log")
+    assert "box.log changed after it was trusted" in change.message
+    assert change.fix.endswith("--diff, then satchel trust " + quote(str(tmp_path)) + OTHERWISE)
+    problem = grant.refusal_to_start("box", "a", CodeProblem("a file is too large", "move it"))
+    assert problem.fix == "move it"
+
+
+OTHERWISE = "; or declare the server in your own satchel.toml"
 
 
 def test_a_check_refuses_what_changed():

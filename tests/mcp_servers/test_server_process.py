@@ -8,6 +8,7 @@ from mcp.client import stdio
 
 from satchel.mcp_servers import server_process
 from satchel.mcp_servers.server_addresses import StdioServer, is_nested, nesting
+from satchel.mcp_servers.server_declarations import user_server
 from satchel.mcp_servers.server_process import StderrBuffer, run_process
 
 
@@ -106,3 +107,20 @@ async def test_uv_makes_no_environment_in_a_trusted_project(monkeypatch, tmp_pat
             await read.receive()
     environment = (tmp_path / "environment").read_text().strip()
     assert environment.startswith(str(tmp_path / "cache/uv")) is is_checked
+
+
+async def test_a_server_gets_the_variables_that_its_file_has_after_the_check(tmp_path):
+    (tmp_path / "my.env").write_text("MODE=early\nGONE=1\n")
+    table = {"command": "sh", "args": ["-c", 'echo "$MODE $GONE $OWN" > seen'], "cwd": "."}
+    table |= {"env-file": "my.env", "env": {"OWN": "own"}}
+    config = user_server("box", table, str(tmp_path / "satchel.toml"), {})
+
+    def check():
+        (tmp_path / "my.env").write_text("MODE=compared\nOWN=lost\n")
+
+    server = config.checked(check).server
+    async with run_process(server, StderrBuffer(), 1_000) as (read, _):
+        with suppress(anyio.EndOfStream):
+            await read.receive()
+    assert (tmp_path / "seen").read_text().split() == ["compared", "own"]
+    assert {"early", "compared"} <= {*server.secrets}

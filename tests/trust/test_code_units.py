@@ -1,6 +1,7 @@
 """The code of a project as units with digests: what changes them, and what does not."""
 
 import json
+import sys
 
 import pytest
 
@@ -425,6 +426,41 @@ def test_a_link_to_a_folder_that_is_skipped_counts_all_files_there(tmp_path, tar
     before = files_of_settings(tmp_path, text)
     (tmp_path / target / name).write_text("2")
     assert files_of_settings(tmp_path, text).change(before) == f"{target}/{name}"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("/proc/self/cwd/x", "//proc/self/cwd/x", "/./proc/self/cwd/x", "/dev/../proc/self/cwd/x"),
+        *("../" * 30 + "proc/self/cwd/x", "other", "loop", "../outside/back/x"),
+    ],
+)
+def test_a_link_that_may_lead_elsewhere_for_the_server_is_a_problem(tmp_path, target):
+    project = tmp_path / "clone"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git/x").touch()
+    (project / "other").symlink_to("/dev/fd/../cwd/x")
+    (project / "loop").symlink_to("loop")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/back").symlink_to("../clone/.git")
+    for name in {"other", "loop"} - {target}:
+        (project / name).unlink()
+    (project / "run.sh").symlink_to(target)
+    unit = files_of_settings(project, "[mcp.a]\ncommand = 'sh'\nargs = ['run.sh']\n")
+    assert "is a link" in unit.problem.text
+
+
+def test_a_link_to_a_program_outside_and_one_inside_are_compared(tmp_path):
+    project = tmp_path / "clone"
+    project.mkdir()
+    (project / "server.py").touch()
+    (tmp_path / "python3").symlink_to(sys.executable)
+    targets = (sys.executable, "../python3", "server.py", f"{project}/server.py", "none")
+    for number, target in enumerate(targets):
+        (project / f"link{number}").symlink_to(target)
+    unit = files_of_settings(project, "[mcp.a]\ncommand = 'sh'\nargs = ['link0']\n")
+    assert unit.problem is None
+    assert {f"link{number}" for number in range(5)} <= unit.files.keys()
 
 
 @pytest.mark.parametrize("name", ["é.md", 'a"b.md', "note.md"])

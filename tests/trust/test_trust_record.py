@@ -94,6 +94,20 @@ def test_a_record_that_others_can_write_is_not_believed(store, project, mode):
     assert "others than you" in reading.diagnostics[0].message
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_a_record_that_would_not_be_used_is_an_error_that_names_its_folder(store, project):
+    store.write(code(project))
+    folder = Path(store.stamp(project)[0]).parent
+    folder.chmod(0o777)
+    with pytest.raises(SatchelError, match="0777") as raised:
+        store.write(code(project))
+    assert raised.value.where == str(folder)
+    assert raised.value.fix == f"chmod 700 {folder}"
+    folder.chmod(0o700)
+    store.write(code(project))
+    assert store.read(project).record == code(project)
+
+
 def test_the_texts_of_a_record_are_bounded(store, project):
     files = {str(number): CodeFile(f"d{number}", "x" * 2**20) for number in range(6)}
     store.write(new_record(project, TrustLevel.CODE, {"a": CodeUnit("a", files)}, ()))

@@ -5,12 +5,18 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import pairwise
 
 from satchel.files.state_files import cache_path, make_folder
 
 VARIABLE = "PYTHONPYCACHEPREFIX"
-_KEEPS_ENVIRONMENT = re.compile(r"(python|pypy)[\d.]*|py|uvx?|node|npx")
-"""Commands that leave the variable to the Python that they are or start."""
+_PYTHON = re.compile(r"(python|pypy)[\d.]*|py")
+_STARTS_OTHERS = frozenset(("uv", "uvx", "npx", "node"))
+"""Commands that keep the variable, but what they start may not."""
+_UV_VALUES = frozenset(
+    ("--directory", "--project", "--with", "--python", "-p", "--extra", "--group")
+)
+"""Options of `uv run` with a value."""
 _LEAVES_ENVIRONMENT = re.compile(
     r"-[A-Za-z]*[EI].*|.*pycache_prefix.*|(.*/)?(env|\w*sh)", re.DOTALL
 )
@@ -57,11 +63,40 @@ def forget_compiled(path: str) -> None:
 
 
 def may_use_compiled(command: object, args: object) -> bool:
-    """Return whether a command could run Python without the variable."""
-    name = os.path.basename(str(command)).removesuffix(".exe")
-    words = args if isinstance(args, Iterable) and not isinstance(args, str) else [args]
-    return not _KEEPS_ENVIRONMENT.fullmatch(name) or any(
-        _LEAVES_ENVIRONMENT.fullmatch(str(word)) for word in words
+    """Return whether a command could run Python without the variable.
+
+    Python itself has it, but not always the Python that another program starts: a proxy may start
+    the command in its arguments in a new environment.
+    """
+    name = _program_name(command)
+    texts = args if isinstance(args, Iterable) and not isinstance(args, str) else [args]
+    words = [str(text) for text in texts]
+    if any(map(_LEAVES_ENVIRONMENT.fullmatch, words)):
+        return True
+    at = [index for index, word in enumerate(words) if _runs_python(word)]
+    if _PYTHON.fullmatch(name):
+        return bool(at)
+    if name == "uv" and words[:1] != ["tool"]:
+        return bool(at) and (len(at) > 1 or not _are_uv_options(words[: at[0]]))
+    is_named = bool(at) or any(word.endswith(".py") for word in words)
+    return is_named or name not in _STARTS_OTHERS
+
+
+def _program_name(command: object) -> str:
+    return os.path.basename(str(command)).removesuffix(".exe")
+
+
+def _runs_python(word: str) -> bool:
+    name = _program_name(word)
+    return name in {"uv", "uvx"} or _PYTHON.fullmatch(name) is not None
+
+
+def _are_uv_options(words: list[str]) -> bool:
+    """Return whether these are only `run` and options, so that the next word is the program."""
+    if "run" in words:
+        words.remove("run")
+    return all(
+        word.startswith("-") or before in _UV_VALUES for before, word in pairwise(("", *words))
     )
 
 

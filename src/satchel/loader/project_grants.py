@@ -83,8 +83,11 @@ class Grant:
 
     def refusal_to_start(self, server: str, path: str, change: str | CodeProblem) -> Diagnostic:
         """Return why a server is not started: a file it may start changed, or a problem."""
-        why = _changed(change) if isinstance(change, str) else change
-        return self._held(path, f"MCP server {server!r} is", why, "it is not started")
+        content, instead = f"MCP server {server!r} is", "it is not started"
+        if not isinstance(change, str):
+            return self._held(path, content, change, instead)
+        held = self._held(path, content, _changed(change), instead)
+        return replace(held, fix=f"{held.fix}; or declare the server in your own satchel.toml")
 
 
 def _changed(name: str) -> str:

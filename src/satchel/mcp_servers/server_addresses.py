@@ -9,6 +9,7 @@ from typing import ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.configuration.configuration import config_folder
+from satchel.configuration.env_file import env_variables
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.file_reader import real_path
@@ -33,6 +34,24 @@ def is_nested() -> bool:
     return real_path(config_folder()) in os.environ.get(_NESTED, "").split(os.pathsep)
 
 
+class StartVariables:
+    """The variables of a server with an `env-file`, which is read again before each start."""
+
+    def __init__(self, env_file: str, env: Mapping[str, str]) -> None:
+        self._env_file, self._env = env_file, env
+        self.values: frozenset[str] = frozenset()
+        """All values that were read; messages must not contain them."""
+
+    def read(self) -> dict[str, str]:
+        """Return the variables of the file, and those that win over them.
+
+        Raises `SatchelError`.
+        """
+        variables = {**env_variables(self._env_file), **self._env}
+        self.values = self.values.union(variables.values())
+        return variables
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioServer:
     """A program that speaks MCP on its standard input and output.
@@ -44,6 +63,8 @@ class StdioServer:
     command: str
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] | None = field(default=None, repr=False)
+    start_variables: StartVariables | None = field(default=None, repr=False, compare=False)
+    """Replaces `env` at each start, after `check`, since its file may have changed meanwhile."""
     cwd: str | None = None
     hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Secret values in its arguments."""
@@ -81,7 +102,8 @@ class StdioServer:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return the values that messages about the server must not contain."""
-        values = (*(self.env or NOTHING).values(), *self.hidden)
+        read = self.start_variables.values if self.start_variables else ()
+        values = (*(self.env or NOTHING).values(), *read, *self.hidden)
         # An existing path is not a secret; a secret may look like a path.
         return tuple(value for value in values if not os.path.exists(value))
 

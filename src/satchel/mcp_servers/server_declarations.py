@@ -8,7 +8,6 @@ from itertools import chain, count
 from typing import Any
 
 from satchel.catalog.catalog_entries import PluginEntry
-from satchel.configuration.env_file import env_variables
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import PlaceholderFiller, plugin_filler
@@ -20,6 +19,7 @@ from satchel.mcp_servers.server_addresses import (
     HttpServer,
     RemoteServer,
     SseServer,
+    StartVariables,
     StdioServer,
     as_name,
 )
@@ -91,21 +91,23 @@ def _config(
     )
 
 
-def _variables_in(env_file: str) -> Mapping[str, str]:
+def _read(variables: StartVariables) -> Mapping[str, str]:
     try:
-        return env_variables(env_file) if env_file else {}
+        return variables.read()
     except SatchelError as error:
         raise DefinitionError(f"its env-file cannot be read: {error}") from None
 
 
 def _local(declared: ServerTable, filler: PlaceholderFiller, base: str) -> StdioServer:
     env_file = os.path.expanduser(filler.filled(declared.env_file))
-    variables = _variables_in(os.path.join(base, env_file) if env_file else "")
+    env = {**filler.values_filled(declared.env), **filler.folders}
+    variables = StartVariables(os.path.join(base, env_file), env) if env_file else None
     cwd = filler.inside(filler.filled(declared.cwd))
     return StdioServer(
         command=filler.inside(filler.address(declared.command)),
         args=filler.all_filled(declared.args),
-        env={**variables, **filler.values_filled(declared.env), **filler.folders},
+        env=_read(variables) if variables else env,
+        start_variables=variables,
         cwd=(os.path.join(base, cwd) if cwd else base) or None,
         hidden=filler.secrets_in(declared.args),
         shown=" ".join(command_outline(declared.command, declared.args)),

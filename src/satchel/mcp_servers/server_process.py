@@ -103,6 +103,8 @@ async def run_process(
         own, greeting, patience = {}, server.greeting, server.patience
     if server.check is not None and (problem := await in_thread(server.check)) is not None:
         raise HeldProgramError(problem)
+    if server.start_variables is not None:
+        server = replace(server, env=await in_thread(server.start_variables.read))
     started = _outside_project(server)
     async with _stderr_file(stderr) as errors:
         process = await anyio.open_process(

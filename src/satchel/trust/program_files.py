@@ -24,6 +24,8 @@ from satchel.settings import MIB
 _LARGEST_PROGRAM = 64 * MIB
 _MOST_PROGRAM_FILES = 20_000
 _SKIPPED = frozenset((".git", "__pycache__"))
+_SYSTEM_FOLDERS = ("/proc", "/dev")
+_MOST_LINKS = 40
 _LARGEST_TEXT = MIB
 """Texts up to this size are shown, others by their digest."""
 
@@ -108,8 +110,7 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
     if os.path.islink(path):
         text, target = f"link to {os.readlink(path)}", real_path(path)
-        if os.readlink(path).startswith("/proc/"):
-            raise UnreadableFileError(f"{path} is a link to what another program has open")
+        _require_one_target(path, root)
         if is_inside(target, project) and not is_inside(target, root):
             raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
         if is_inside(target, root) and os.path.isfile(target):
@@ -122,6 +123,30 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     data = _read_bytes(path, root)
     text = text_of(os.path.relpath(path, root), data) if with_text else ""
     return CodeFile(digest_of(data), text)
+
+
+def _require_one_target(link: str, root: str) -> None:
+    """Raise `UnreadableFileError` for a link that may lead elsewhere for another program.
+
+    Such as one through `/proc`, or one that returns into `root` through a link outside of it.
+    """
+    folder, name = os.path.split(link)
+    place, names, left, is_outside = folder, [name], _MOST_LINKS, False
+    while names:
+        # Its folder has no links, so `..` may be resolved in the text.
+        place = os.path.normpath(os.path.join(place, names.pop()))
+        if any(is_inside(place, system) for system in _SYSTEM_FOLDERS):
+            raise UnreadableFileError(f"{link} is a link to what another program has open")
+        if not os.path.islink(place):
+            continue
+        is_outside, left = is_outside or not is_inside(place, root), left - 1
+        drive, target = os.path.splitdrive(os.readlink(place))
+        place = drive + os.sep if os.path.isabs(target) else os.path.dirname(place)
+        names += reversed([name for name in target.split(os.sep) if name])
+        if not left:
+            raise UnreadableFileError(f"{link} is a link that leads to too many others")
+    if is_outside and is_inside(place, root):
+        raise UnreadableFileError(f"{link} is a link that leaves the folder and returns")
 
 
 @lru_cache(_MOST_PROGRAM_FILES)

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from shlex import quote
 from typing import Any
 
 from satchel.configuration.projects import TrustLevel
@@ -90,6 +91,11 @@ class TrustStore:
         except UnreadableFileError:
             file.delete()  # Others could have written it. The new one is private.
         self._change(record.path, lambda _before: record)
+        if self.read(record.path).diagnostics:
+            folder = os.path.dirname(file.path)
+            mode = f"{stat.S_IMODE(os.lstat(folder).st_mode):04o}"
+            message = f"no record in this folder is used: its mode is {mode}, {_MUST_BE_PRIVATE}"
+            raise SatchelError(message, where=folder, fix=f"chmod 700 {quote(folder)}")
 
     def update(self, project: str, change: Callable[[TrustRecord], TrustRecord]) -> None:
         """Change the record of a project if there is one. Raises `SatchelError`."""
@@ -140,6 +146,7 @@ class TrustStore:
         return StateFile(self._base, _FOLDER, f"{digest_of(os.fsencode(path))}.json")
 
 
+_MUST_BE_PRIVATE = "and it must be your own, no link, and writable only by you"
 _WITHIN = "the record is inside the project, which could then trust itself"
 _ELSEWHERE = "set SATCHEL_STATE_DIR to a folder outside of the project"
 
