@@ -314,7 +314,7 @@ def test_a_link_that_becomes_a_folder_while_it_is_resolved_is_that_folder(tmp_pa
     assert replaced
 
 
-@pytest.mark.parametrize("times", [20, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [20, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("linked", ["skills/a", "skills", "plugins/p", "plugins"])
 def test_links_that_are_replaced_during_scans_end_no_scan(tmp_path, linked, times):
     for name in ("one", "two"):

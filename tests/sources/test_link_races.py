@@ -24,7 +24,7 @@ from satchel.sources.search_roots import (
 from satchel.sources.skill_scan import scan_skills
 
 SECRET = "stolen-text"
-TIMES = [100, pytest.param(20_000, marks=pytest.mark.slow)]
+TIMES = [100, pytest.param(5_000, marks=pytest.mark.slow)]
 INSIDE = "---\nname: a\ndescription: Inside.\n---\nGood.\n"
 OUTSIDE = f"---\nname: a\ndescription: {SECRET}\n---\n{SECRET}\n"
 
