@@ -550,14 +550,25 @@ def test_a_script_waits_while_a_file_elsewhere_in_its_skill_changed(clone, of_pl
 
 
 @pytest.mark.parametrize(
-    "name", ["scripts/lib2.py", "scripts/json.py", "scripts/below/new.so", "lib/x.sh", "lib/new.sh"]
+    "name",
+    [
+        "scripts/lib2.py",
+        "scripts/json.py",
+        "scripts/below/new.so",
+        "lib/x.sh",
+        "lib/new.sh",
+        "large",
+        "a.env/x.py",
+        "node_modules/x.js",
+        "/".join(["deep"] * 30),
+    ],
 )
 def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, name):
     (clone.folder / "skills/hello/scripts/lib2.py").write_text("x = 1\n")
     (clone.folder / "skills/hello/lib").mkdir()
     (clone.folder / "skills/hello/lib/x.sh").write_text("x=1\n")
     with (clone.folder / "skills/hello/large").open("wb") as file:
-        file.truncate(6_000_000)  # not read, so not compared
+        file.truncate(6_000_000)
     trust(clone, "code")
     with opened(clone, mcp_servers=False) as app:  # a server that starts causes a pass
         session = app.session(scripts=True)
@@ -565,7 +576,7 @@ def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, 
         run = {"skill": "hello", "script": "scripts/run.py"}
         path = clone.folder / "skills/hello" / name
         before = path.read_text() if path.exists() else None
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("x = 2\n")
         answer = session.call_sync("run_skill_script", run)
         assert f"{name} changed after the user trusted it" in answer.text
@@ -575,6 +586,58 @@ def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, 
         (clone.folder / "skills/hello/notes.md").write_text("new")
         app.refresh()
         assert "returncode" in session.call_sync("run_skill_script", run).text
+
+
+@pytest.mark.parametrize("of_plugin", [False, True])
+@pytest.mark.parametrize("how", ["environment", "env file", "link out"])
+def test_a_script_cannot_be_run_while_a_file_that_is_not_served_is_new(clone, how, of_plugin):
+    skill = clone.folder / "skills/hello"
+    if of_plugin:
+        (clone.folder / "plugins/texts/skills").mkdir(parents=True)
+        manifest = clone.folder / "plugins/texts/toolkit.yaml"
+        manifest.write_text("name: texts\ndescription: d\nactive: true\n")
+        skill = skill.rename(clone.folder / "plugins/texts/skills" / skill.name)
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "hello"})
+        run = {"skill": "hello", "script": "scripts/run.py"}
+        if how == "environment":
+            (skill / "scripts/json").mkdir()
+            (skill / "scripts/json/__init__.py").write_text("x = 2\n")
+            (skill / "scripts/json/pyvenv.cfg").touch()
+        elif how == "env file":
+            (skill / "n.env").write_text("x = 2\n")
+            (skill / "scripts/json.py").symlink_to("../n.env")
+        else:
+            (skill / "scripts/json.py").symlink_to(__file__)
+        answer = session.call_sync("run_skill_script", run)
+        assert "changed after the user trusted it" in answer.text
+        assert "script" not in clone.happened()
+    with opened(clone, mcp_servers=False) as app:
+        assert not app.catalog.skills["hello"].access.is_runnable
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        assert app.catalog.skills["hello"].access.is_runnable
+
+
+def test_scripts_of_a_skill_that_cannot_be_compared_do_not_run_and_it_says_why(clone):
+    pipe = clone.folder / "skills/hello/pipe"
+    os.mkfifo(pipe)
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        assert not app.catalog.skills["hello"].access.is_runnable
+        (held,) = (it for it in app.catalog.skills["hello"].diagnostics if it.code == "code-held")
+        assert "pipe cannot be read: it is not a regular file" in held.message
+        pipe.unlink()
+    trust(clone, "code")
+    with opened(clone, mcp_servers=False) as app:
+        assert app.catalog.skills["hello"].access.is_runnable
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "hello"})
+        os.mkfifo(pipe)
+        run = {"skill": "hello", "script": "scripts/run.py"}
+        assert "cannot be compared" in session.call_sync("run_skill_script", run).text
 
 
 def test_a_lock_makes_no_script_runnable_that_is_not_trusted(clone, tmp_path):

@@ -171,6 +171,31 @@ def test_what_cannot_be_read_has_no_digest_and_is_not_used(opened, here, monkeyp
     assert "echo" not in app.catalog.tools
 
 
+@pytest.mark.parametrize("how", ["unreadable", "other files"])
+def test_a_skill_that_changes_after_it_was_compared_is_not_used(opened, file, monkeypatch, how):
+    def read(_finding: object) -> dict[str, str]:
+        if how == "unreadable":
+            raise UnreadableFileError("it changes")
+        return {"SKILL.md": "other"}
+
+    monkeypatch.setattr("satchel.trust.locked_skill_reader.files_of_skill", read)
+    app = opened(locked=file, frozen=True)
+    assert not app.catalog.skills
+    assert "lock-changed" in codes(app)
+
+
+def test_a_skill_with_scripts_that_cannot_be_compared_is_not_used(opened, here):
+    (here / "skills/greet/scripts").mkdir(exist_ok=True)
+    (here / "skills/greet/scripts/run.py").touch()
+    path = here / "satchel.lock"
+    path.write_text(opened().lock_contents(path).text)
+    assert "greet" in opened(locked=path).catalog.skills
+    os.mkfifo(here / "skills/greet/pipe")
+    with pytest.raises(SatchelError, match="greet"):
+        opened(locked=path)
+    assert "greet" not in opened(locked=path, frozen=True).catalog.skills
+
+
 def test_frozen_without_a_file_and_a_missing_file_are_errors(opened, here):
     with pytest.raises(DefinitionError, match="needs a lock file"):
         opened(frozen=True)

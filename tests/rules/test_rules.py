@@ -33,6 +33,7 @@ PROCESS_WIDE = {
     ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
     ("trust/program_files.py", "_cached_digest"): "equal stamps of a file mean an equal digest",
+    ("trust/skill_code.py", "_cached_digest"): "as above",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",
     ("runtime/program_runner.py", "_probed"): "whether an installed bubblewrap works stays so",

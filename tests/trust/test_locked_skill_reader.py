@@ -1,5 +1,7 @@
 """A locked skill serves only the bytes that were compared."""
 
+import os
+
 import pytest
 
 from satchel.errors import ToolError
@@ -43,6 +45,20 @@ def test_a_new_file_is_not_served_and_no_script_runs_beside_it(reader, folder, l
     with pytest.raises(ToolError, match="scripts/json"):
         reader.verify()
     assert reader.read("guide.md", limits).data == b"Read me."
+
+
+@pytest.mark.parametrize("name", ["lib/pyvenv.cfg", "a.env/x", "n.env", "node_modules/x.js"])
+def test_no_script_runs_beside_a_new_file_that_is_not_served(reader, folder, name):
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).touch()
+    with pytest.raises(ToolError, match=f"{name}' changed since"):
+        reader.verify()
+
+
+def test_no_script_runs_if_the_folder_cannot_be_compared(reader, folder):
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(ToolError, match="compared completely: pipe cannot be read"):
+        reader.verify()
 
 
 def test_a_file_that_is_gone_ends_the_scripts(reader, folder):

@@ -27,6 +27,7 @@ from satchel.plugins.plugin_diagnostics import failed_contribution
 from satchel.settings import MIB
 from satchel.sources.search_roots import full_path
 from satchel.trust.locked_skill_reader import LockedSkillReader
+from satchel.trust.tree_digest import tree_digest
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
@@ -147,7 +148,16 @@ class LockGuard:
             return replace(finding, manifest=None, diagnostics=(*finding.diagnostics, reason))
         if finding.remote is not None:
             return finding  # a command, whose only file is in memory
-        return replace(finding, remote=LockedSkillReader.of(finding))
+        try:
+            reader = LockedSkillReader.of(finding)
+        except UnreadableFileError:
+            reader = None
+        if reader is None or tree_digest(reader.digests.items()) != entry.values["digest"]:
+            # It changed since it was compared.
+            entry = replace(entry, values={**entry.values, "digest": ""})
+            reasons = filter(None, [self._drift([entry], finding.path)])
+            return replace(finding, manifest=None, diagnostics=(*finding.diagnostics, *reasons))
+        return replace(finding, remote=reader)
 
     def _with_locked_offers(
         self, contribution: PluginContribution, server: ServerConfig

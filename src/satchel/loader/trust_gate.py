@@ -184,21 +184,19 @@ class TrustGate:
 
         `before` and `last` are those of the last pass, which need not be checked again.
         """
-        grant = self.of_root(scan.root)
+        grant = self.of_root(scan.root) or self.grants.get(scan.root.project)
         if grant is None or scan.root.scripts is not ScriptRule.COMPARE:
             return scan
-        from satchel.trust.code_units import skill_unit  # lazy: needed only with projects
-
-        is_same_grant = last.of_root(scan.root) is grant
+        is_same_grant = last.grants.get(grant.project.folder) is grant
         earlier = before.findings if before and is_same_grant else {}
         changed: dict[str, SkillFinding] = {}
         for key, finding in scan.findings.items():
-            if earlier.get(key) is finding:
+            is_held = finding.root.scripts is ScriptRule.NEVER
+            if earlier.get(key) is finding and not is_held:
                 continue
-            allowed = grant.allows(skill_unit(finding, grant.project.folder))
-            rule = ScriptRule.COMPARE if allowed else ScriptRule.NEVER
-            if finding.root.scripts is not rule:
-                changed[key] = replace(finding, root=replace(finding.root, scripts=rule))
+            checked = _checked_skill(finding, grant)
+            if checked != finding or checked.programs != finding.programs:
+                changed[key] = checked
         if is_same_grant and not changed:
             return scan
         return replace(scan, findings={**scan.findings, **changed}, edited=None)
@@ -299,6 +297,30 @@ def project_parts(project: Project) -> list[str]:
     names = [f"./{root.source}" for root in project_roots(project) if exists(root.path)]
     files = (SELECTION_FILE, SERVERS_FILE)
     return names + [name for name in files if exists(os.path.join(project.folder, name))]
+
+
+def _checked_skill(finding: SkillFinding, grant: Grant) -> SkillFinding:
+    """Return a skill whose scripts may run, if they are trusted, while nothing of it changes."""
+    from satchel.trust.code_units import skill_unit  # lazy: needed only with projects
+
+    unit = skill_unit(finding, grant.project.folder)
+    if unit is None and finding.root.scripts is ScriptRule.COMPARE:
+        return finding
+    # The scripts of a plugin's skills are part of the plugin.
+    is_own = finding.root.scope is Precedence.PROJECT
+    is_allowed = grant.allows(unit) if is_own else not (unit and unit.problem)
+    rule = ScriptRule.COMPARE if is_allowed else ScriptRule.NEVER
+    problems = tuple(item for item in finding.diagnostics if item.code != "code-held")
+    if unit and unit.problem:
+        subject = f"the scripts of skill {finding.name!r} are"
+        refusal = grant.refusal(finding.path, subject, unit, instead="only its texts are used")
+        problems = (*problems, refusal)
+    return replace(
+        finding,
+        root=replace(finding.root, scripts=rule),
+        programs={name: it.digest for name, it in unit.files.items()} if unit else {},
+        diagnostics=problems,
+    )
 
 
 def _instead(last: str, *, data: str, loses_servers: bool = False) -> str:

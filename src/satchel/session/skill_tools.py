@@ -20,9 +20,9 @@ from satchel.sources.skill_findings import SKILL_FILE
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text
 from satchel.tools.callables import in_thread
-from satchel.trust.code_units import may_be_run
-from satchel.trust.locked_skill_reader import LockedSkillReader
-from satchel.trust.tree_digest import changed_file
+from satchel.trust.code_units import change_of_skill
+from satchel.trust.locked_skill_reader import LockedSkillReader, not_comparable
+from satchel.trust.program_files import CodeProblem
 
 _LONGEST_NAME = 200
 _FEW = 5
@@ -126,16 +126,13 @@ async def run_skill_script(
 
 async def _require_same(entry: SkillEntry, loaded: LoadedSkill) -> None:
     """Raise `ToolError` if a script, or a file that it may use, is not the one that was trusted."""
-    trusted = {file.name: file.digest for file in entry.files}
-
-    def is_compared(name: str) -> bool:
-        return may_be_run(name) and trusted.get(name) != ""  # It was too large to be read.
-
-    changed = await in_thread(
-        lambda: changed_file(trusted, loaded.folder, loaded.root, is_compared)
-    )
-    if changed:
-        name = shorten(one_line(changed), _LONGEST_NAME)
+    trusted = entry.finding.programs if entry.finding else {}
+    root = loaded.root if isinstance(loaded.root, str) else loaded.root.root()
+    change = await in_thread(lambda: change_of_skill(loaded.folder, root, trusted))
+    if isinstance(change, CodeProblem):
+        raise not_comparable(change)
+    if change:
+        name = shorten(one_line(change), _LONGEST_NAME)
         raise ToolError(f"{name} changed after the user trusted it; tell the user to look at it.")
 
 

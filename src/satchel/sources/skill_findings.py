@@ -33,6 +33,8 @@ class SkillFinding:
     """Where a link of the user's own leads, outside of the search root; `""` without one."""
     remote: SkillReader | None = field(default=None, compare=False, repr=False)
     """Reads its files if they are not in a folder."""
+    programs: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """The trusted digests of all files that its scripts may run, if they are compared."""
 
     @property
     def access(self) -> SkillAccess:

@@ -25,7 +25,6 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
-from satchel.settings import MIB
 from satchel.trust.fetched_servers import may_hide_names, may_use_project, readings, runs_from_above
 from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folder
 from satchel.trust.program_files import (
@@ -36,14 +35,13 @@ from satchel.trust.program_files import (
     runnable_files,
     text_of,
 )
+from satchel.trust.skill_code import read_skill_code
 
 if TYPE_CHECKING:
     from satchel.configuration.selection import SelectionFile
     from satchel.sources.plugin_findings import PluginFinding
     from satchel.sources.skill_findings import SkillFinding
 
-_LARGEST_OTHER_FILE = 5 * MIB
-"""Larger files of a skill are compared only below `scripts`, since by default no others run."""
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
@@ -78,7 +76,7 @@ class CodeUnit:
     def change(self, trusted: CodeUnit) -> str:
         """Return what changed since it was trusted: the first file, or `"it"`."""
         names = {*self.files, *trusted.files} - {self.key, *_definitions(self, trusted)}
-        return _first_change(*(_digests(it, names) for it in (trusted, self))) or "it"
+        return first_change(*(_digests(it, names) for it in (trusted, self))) or "it"
 
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
@@ -234,23 +232,11 @@ def settings_unit(file: SelectionFile, *, with_text: bool = False) -> CodeUnit |
 
 
 def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
-    """Return the scripts of a skill with what they may use, `None` if it has none.
-
-    With texts, the files are read now.
-    """
+    """Return the scripts of a skill with what they may use, as read now; `None` without any."""
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
-    files = {
-        file.name: CodeFile(file.digest)
-        for file in finding.files
-        if is_skill_code(file.name) or (may_be_run(file.name) and file.size <= _LARGEST_OTHER_FILE)
-    }
-    if with_text:
-        root = finding.bounds.root()
-        for name, file in files.items():
-            path = os.path.join(finding.path, *name.split("/"))
-            files[name] = read_code_file(path, root) or file
-    return CodeUnit(os.path.relpath(finding.path, base), files)
+    files, problem = _skill_programs(finding.path, finding.bounds.root(), with_text=with_text)
+    return CodeUnit(os.path.relpath(finding.path, base), files, problem)
 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
@@ -300,7 +286,7 @@ def change_of_plugin(
         # An imported file is compared by its content, also behind a link.
         if now.get(name) != digest and (file := read_code_file(os.path.join(root, name), root)):
             now[name] = file.digest
-    if change := problem or _used_above(servers, base) or _first_change(before, now):
+    if change := problem or _used_above(servers, base) or first_change(before, now):
         return change
     earlier = _servers_of(project)
     if server not in earlier and all(
@@ -314,7 +300,7 @@ def change_of_plugin(
 def _change_of_project(now: CodeUnit | None, trusted: CodeUnit | None) -> str | CodeProblem:
     if now is None:
         return ""
-    name = _first_change(_programs(trusted) if trusted else {}, _programs(now))
+    name = first_change(_programs(trusted) if trusted else {}, _programs(now))
     return now.problem or (name and f"{name}, which its command may use,")
 
 
@@ -338,7 +324,7 @@ def _digests(unit: CodeUnit, names: Iterable[str]) -> dict[str, str]:
     return {name: unit.files[name].digest for name in names if name in unit.files}
 
 
-def _first_change(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+def first_change(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """Return the first file that is not as before, `""` if all are."""
     names = sorted(before.keys() | now.keys())
     return next((name for name in names if before.get(name) != now.get(name)), "")
@@ -368,6 +354,24 @@ def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def may_be_run(name: str) -> bool:
-    """Return whether scripts of a skill may run a file of it: all but its texts."""
-    return is_skill_code(name) or not name.endswith(".md")
+def change_of_skill(folder: str, root: str, trusted: Mapping[str, str]) -> str | CodeProblem:
+    """Return the first file on disk that scripts of a skill may use and that changed, or `""`.
+
+    `trusted` has the digests of all of them. It is a problem if the files cannot be compared.
+    """
+    programs, problem = _skill_programs(folder, root)
+    now = {name: file.digest for name, file in programs.items()}
+    return problem or first_change(trusted, now).rstrip("/")
+
+
+def _skill_programs(
+    folder: str, root: str, *, with_text: bool = False
+) -> tuple[dict[str, CodeFile], CodeProblem | None]:
+    """Return what scripts of a skill may run: all of its files but texts outside of `scripts`."""
+    files, problem = read_skill_code(folder, root, with_text=with_text)
+    programs = {
+        name: file
+        for name, file in files.items()
+        if is_skill_code(name) or not name.endswith(".md")
+    }
+    return programs, problem

@@ -13,7 +13,8 @@ from satchel.sources.skill_files import (
     SkillAccess,
 )
 from satchel.sources.skill_findings import SkillFinding
-from satchel.text import shorten
+from satchel.text import one_line, shorten
+from satchel.trust.program_files import CodeProblem
 from satchel.trust.tree_digest import changed_file, files_of_skill
 
 
@@ -43,8 +44,17 @@ class LockedSkillReader(BlockingSkillReader):
 
     def verify(self) -> None:
         """Compare the whole folder, before a script runs. Raises `ToolError`."""
-        if name := changed_file(self.digests, self.local.folder, self.local.root):
-            raise _changed(name)
+        change = changed_file(self.digests, self.local.folder, self.local.root)
+        if isinstance(change, CodeProblem):
+            raise not_comparable(change)
+        if change:
+            raise _changed(change)
+
+
+def not_comparable(problem: CodeProblem) -> ToolError:
+    """Return the error of a script that is not run, because its skill cannot be compared."""
+    text = f"The skill cannot be compared completely: {shorten(one_line(problem.text), 400)}"
+    return ToolError(f"{text}. So its scripts are not run; tell the user.")
 
 
 def _changed(name: str) -> ToolError:

@@ -1,13 +1,14 @@
 """The digest of a folder: over the paths and bytes of its files, the same on every machine.
 
 It is what `sha256sum` prints for all files, sorted and hashed again. Times, owners and modes do
-not count. Folders that tools fill, such as `__pycache__`, are left out, as everywhere.
+not count. Folders that tools fill, such as `node_modules`, are left out, unless a skill that has
+scripts contains them.
 """
 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from glob import escape, glob
 from importlib.machinery import all_suffixes
 from pathlib import PurePosixPath
@@ -18,7 +19,9 @@ from satchel.sources.folder_reader import FolderReader
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.skill_findings import SkillFinding
-from satchel.trust.code_units import may_run_compiled
+from satchel.trust.code_units import first_change, may_run_compiled
+from satchel.trust.program_files import CodeProblem, is_skill_code
+from satchel.trust.skill_code import file_digest, read_skill_code
 
 _MOST_FILES = 100_000
 _CHUNK = 1024 * 1024
@@ -43,8 +46,30 @@ def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) ->
 
 
 def files_of_skill(finding: SkillFinding) -> dict[str, str]:
-    """Return the digests of a skill's files, by name. Raises `UnreadableFileError`."""
-    return dict(_hashed(finding.files, finding.path))
+    """Return the digests of a skill's files, by name. Raises `UnreadableFileError`.
+
+    With scripts, these are also the files that are not served.
+    """
+    served = dict(_hashed(finding.files, finding.path))
+    if not (finding.access.has_folder and any(map(is_skill_code, served))):
+        return served
+    files, problem = _read_skill(finding.path, finding.bounds.root())
+    if problem or not served.items() <= files.items():
+        raise UnreadableFileError(problem.text if problem else "it changes while it is read")
+    return files
+
+
+def _read_skill(folder: str, root: str) -> tuple[dict[str, str], CodeProblem | None]:
+    """Return the digests of all files of a skill on disk, by the names that they are served by.
+
+    The texts of followed links do not count, nor names with which Kubernetes mounts volumes.
+    """
+    files, problem = read_skill_code(folder, root)
+    return {
+        name: file.digest
+        for name, file in files.items()
+        if not name.endswith("/") and not name.startswith("..")
+    }, problem
 
 
 def _of_plugin(finding: PluginFinding) -> str:
@@ -57,7 +82,7 @@ def _of_plugin(finding: PluginFinding) -> str:
 
 def _compiled_digests(folder: str) -> dict[str, str]:
     paths = glob(f"{escape(folder)}/**/__pycache__/*.pyc", recursive=True, include_hidden=True)
-    return {os.path.relpath(path, folder): _content_digest(path) for path in paths}
+    return {os.path.relpath(path, folder): file_digest(path) for path in paths}
 
 
 def _of_package(finding: PackageFinding) -> str:
@@ -65,7 +90,7 @@ def _of_package(finding: PackageFinding) -> str:
     if (edited := finding.edited) is not None:
         if os.path.isdir(edited.path):
             return tree_digest(read_digests(edited.path).items())
-        return tree_digest([(f"{edited.name}.py", _content_digest(edited.file))])
+        return tree_digest([(f"{edited.name}.py", file_digest(edited.file))])
     site, metadata = finding.installed.site, os.path.basename(finding.installed.path)
     names = {
         name
@@ -115,55 +140,31 @@ def _bounds_of(finding: PluginFinding) -> str:
     return target if finding.policy.is_contained or not is_inside(target, root) else root
 
 
-def read_digests(folder: str, bounds: str = "", *, hides_secrets: bool = False) -> dict[str, str]:
+def read_digests(folder: str, bounds: str = "") -> dict[str, str]:
     """Read a folder now, and return the digests of its files, by name.
 
-    Links must stay inside `bounds`, or else inside the folder. `hides_secrets` leaves out what is
-    never served of a skill.
+    Links must stay inside `bounds`, or else inside the folder.
     """
     root = real_path(bounds or folder)
-    reader = FolderReader(
-        root=root, most_files=_MOST_FILES, largest=_CHUNK, hides_secrets=hides_secrets
-    )
+    reader = FolderReader(root=root, most_files=_MOST_FILES, largest=_CHUNK)
     return dict(_hashed(reader.read(folder).files, folder))
 
 
-def changed_file(
-    before: Mapping[str, str],
-    folder: str,
-    root: str | Bounds,
-    is_included: Callable[[str], bool] = lambda _name: True,
-) -> str:
-    """Return the first file of a skill that is not as it was, or is new or gone; `""` if none.
+def changed_file(before: Mapping[str, str], folder: str, root: str | Bounds) -> str | CodeProblem:
+    """Return the first file of a locked skill that is new, gone or not as it was; `""` if none.
 
-    `before` has the digests of its files by name. Names that `is_included` refuses are left out.
+    `before` has the digests of its files by name. It is a problem if they cannot be compared.
     """
-    bounds = root.root() if isinstance(root, Bounds) else root
-    try:
-        now = read_digests(folder, bounds, hides_secrets=True)
-    except UnreadableFileError:
-        now = {}
-    names = sorted(name for name in before.keys() | now.keys() if is_included(name))
-    return next((name for name in names if before.get(name) != now.get(name)), "")
+    now, problem = _read_skill(folder, root.root() if isinstance(root, Bounds) else root)
+    return problem or first_change(before, now)
 
 
 def _hashed(files: Iterable[UnitFile], folder: str) -> Iterable[tuple[str, str]]:
     """Yield names and digests; a file that was only listed is read now."""
     for file in files:
         path = os.path.join(folder, *file.name.split("/"))
-        yield file.name, file.digest or _content_digest(path)
+        yield file.name, file.digest or file_digest(path)
 
 
 def _installed_digest(path: str) -> str:
-    return _content_digest(path) if os.path.lexists(path) else "missing"
-
-
-def _content_digest(path: str) -> str:
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as problem:
-        raise UnreadableFileError(str(problem.strerror)) from None
-    return digest.hexdigest()
+    return file_digest(path) if os.path.lexists(path) else "missing"

@@ -93,4 +93,7 @@ def _require_connected(app: "Satchel") -> None:
 def _require_readable(now: Lock) -> None:
     for entry in now.entries.values():
         if not all(entry.served.values()):
-            raise SatchelError(f"{entry} cannot be read, or changes meanwhile", fix="try again")
+            raise SatchelError(
+                f"{entry} cannot be read, or changes meanwhile",
+                fix="try again, or look for what cannot be read in it",
+            )
