@@ -13,6 +13,8 @@ from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow
 from satchel.scan.lexicon import CodePattern, Lexicon
 from satchel.scan.lure_finder import LureFinder, read_sign
+from satchel.scan.package_names import PackageNames
+from satchel.scan.pieces import JOINT
 from satchel.scan.readable_text import normal_line
 
 _NO_SPACES = {"ja", "zh", "ko", "th", "ar", "fa", "he"}
@@ -59,6 +61,11 @@ def _code() -> dict[str, list[str]]:
             end = _NEGATIVE_ENDING if language == "tr" else ""
             pattern = f"{start}«{normal_line(words)}»{end}"
             code.setdefault(kind, []).append(pattern)
+    for word in _data()["split_words"]:
+        letters = f"{JOINT}?".join(map(re.escape, word))
+        edge = rf"[\w{JOINT}]"
+        pattern = rf"(?<!{edge})(?=[\w/-]{{1,20}}«{JOINT}»){letters}(?!{edge})"
+        code["obfuscated"].append(pattern)
     return code
 
 
@@ -92,4 +99,5 @@ def lure_finder() -> LureFinder:
         DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
         [CodePattern(_bounded(pattern)) for pattern in harmless],
+        PackageNames(data["packages"].split(), data["similar_packages"].split()),
     )

@@ -1,0 +1,61 @@
+"""Words in pieces: what variables that are set in a text stand for, written beside each other."""
+
+import re
+from collections.abc import Iterator
+
+JOINT = "\ue000"
+"""Stands where two pieces meet. A word such as `curl` that has one inside is hidden on purpose."""
+_QUOTED = r"\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|`[^`\n]{0,80}`"
+_ASSIGNED = re.compile(
+    rf"(?:^|[\s;&])\$?([A-Za-z_]\w{{0,30}})(?:\s?:?=\s?({_QUOTED})|=([^\s\"'`;&|()<>]{{1,60}}))"
+    r"(?=[\s;&,)]|$)"
+)
+_STATEMENT = re.compile(r"[^;&\n]+|[;&\n]")
+_REFERENCE = re.compile(r"\$\{?([A-Za-z_]\w{0,30})\}?")
+_SUM = re.compile(rf"(?:{_QUOTED}|\b[A-Za-z_]\w{{0,30}}\b)(?:\s?\+\s?(?:{_QUOTED}|[A-Za-z_]\w*)){{1,20}}")
+_PART = re.compile(rf"{_QUOTED}|[A-Za-z_]\w*")
+_BETWEEN = re.compile(rf"{JOINT}[\"'\s]*[.+]?[\"'\s]*{JOINT}")
+_OUTSIDE = re.compile(rf"(?<![\w/.-]){JOINT}|{JOINT}(?![\w/.-])")
+_MOST_NAMES = 200
+_LONGEST = 400
+"""Characters of a value, so that values of values do not grow without a limit."""
+
+
+def expanded_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the place and the text of each line that uses names, with their values instead.
+
+    Names of shells, PHP, PowerShell and templates begin with `$`; others count only in a sum.
+    """
+    values: dict[str, str] = {}
+    start = 0
+    for line in text.split("\n"):
+        if values or "=" in line:
+            parts = [_expanded(part, values) for part in _STATEMENT.findall(line[:2000])]
+            expanded = "".join(parts)
+            if JOINT in expanded:
+                yield start, _OUTSIDE.sub("", expanded)
+        start += len(line) + 1
+
+
+def _expanded(statement: str, values: dict[str, str]) -> str:
+    """Return a statement with the values of its names, and remember what it sets."""
+    if values:
+        statement = _REFERENCE.sub(
+            lambda it: f"{JOINT}{values[it[1]]}{JOINT}" if it[1] in values else it[0], statement
+        )
+        statement = _BETWEEN.sub(JOINT, statement)
+        if "+" in statement:
+            statement = _SUM.sub(lambda it: _summed(it[0], values), statement)
+    for match in _ASSIGNED.finditer(statement):
+        value = match[3] or match[2][1:-1]
+        if len(values) < _MOST_NAMES and len(value) < _LONGEST:
+            values[match[1]] = value.strip(JOINT)
+    return statement
+
+
+def _summed(text: str, values: dict[str, str]) -> str:
+    """Return the sum of names and texts as one text, if all names are known."""
+    parts = [
+        part[1:-1] if part[0] in "\"'`" else values.get(part) for part in _PART.findall(text)
+    ]
+    return text if None in parts else f'"{JOINT.join(map(str, parts))}"'
