@@ -22,7 +22,7 @@ _LONGEST = 400
 
 
 def expanded_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the place and the text of each line that uses names, with their values instead.
+    """Yield the place and the text of each line in which values of names meet to make a word.
 
     Names of shells, PHP, PowerShell and templates begin with `$`; others count only in a sum.
     """
@@ -31,9 +31,9 @@ def expanded_lines(text: str) -> Iterator[tuple[int, str]]:
     for line in text.split("\n"):
         if values or "=" in line:
             parts = [_expanded(part, values) for part in _STATEMENT.findall(line[:2000])]
-            expanded = "".join(parts)
+            expanded = _OUTSIDE.sub("", "".join(parts))
             if JOINT in expanded:
-                yield start, _OUTSIDE.sub("", expanded)
+                yield start, expanded
         start += len(line) + 1
 
 
