@@ -16,9 +16,15 @@ _SUM = re.compile(rf"(?:{_QUOTED}|\b[A-Za-z_]\w{{0,30}}\b)(?:\s?\+\s?(?:{_QUOTED
 _PART = re.compile(rf"{_QUOTED}|[A-Za-z_]\w*")
 _BETWEEN = re.compile(rf"{JOINT}[\"'\s]*[.+]?[\"'\s]*{JOINT}")
 _OUTSIDE = re.compile(rf"(?<![\w/.-]){JOINT}|{JOINT}(?![\w/.-])")
+_IN_PIECES = re.compile(rf"[\w/.-]+(?:{JOINT}[\w/.-]+)+")
 _MOST_NAMES = 200
 _LONGEST = 400
 """Characters of a value, so that values of values do not grow without a limit."""
+
+
+def words_in_pieces(text: str) -> str:
+    """Return the words of a text that have joints inside."""
+    return " ".join(_IN_PIECES.findall(text))
 
 
 def expanded_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
 
-from satchel.scan.pieces import JOINT, expanded_lines
+from satchel.scan.pieces import JOINT, expanded_lines, words_in_pieces
 
 HIDDEN = re.compile(
     "[\x08\x1b\x7f\x9b\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
@@ -101,14 +101,14 @@ def _joined(plain: ReadableText) -> Iterator[ReadableText]:
             summed = _SUM.sub("", short)
             lines += {_LIST.sub(between, summed): None for between in ("/", " ")}
             if summed != short:
-                lines.append(_SUM.sub(JOINT, short))
+                lines.append(words_in_pieces(_SUM.sub(JOINT, short)))
             numbers += [plain.line_at(start)] * (len(lines) - len(numbers))
         start += len(line) + 1
     for match in _LONG_LIST.finditer(plain.text):
         lines.append(_LIST.sub(" ", " ".join(match.group().split())))
         numbers.append(plain.line_at(match.start()))
     for place, line in expanded_lines(plain.text):
-        lines += [line.replace(JOINT, ""), line]
+        lines += [line.replace(JOINT, ""), words_in_pieces(line)]
         numbers += [plain.line_at(place)] * 2
     if lines:
         yield ReadableText(lines, numbers)
@@ -239,7 +239,7 @@ class _Folder(ast.NodeTransformer):
         return self._texts.get(node.id) if isinstance(node, ast.Name) else _constant(node)
 
     def _join(self, node: ast.expr, parts: list[str]) -> ast.expr:
-        self.joined.append((node.lineno, JOINT.join(parts).replace("\n", " ")))
+        self.joined.append((node.lineno, words_in_pieces(JOINT.join(parts))))
         return _text("".join(parts))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
