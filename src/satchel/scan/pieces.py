@@ -11,13 +11,12 @@ _ASSIGNED = re.compile(
     r"(?=[\s;&,)]|$)"
 )
 _STATEMENT = re.compile(r"[^;&\n]+|[;&\n]")
-_REFERENCE = re.compile(r"\$\{?([A-Za-z_]\w{0,30})\}?")
-_SUM = re.compile(rf"(?:{_QUOTED}|\b[A-Za-z_]\w{{0,30}}\b)(?:\s?\+\s?(?:{_QUOTED}|[A-Za-z_]\w*)){{1,20}}")
-_PART = re.compile(rf"{_QUOTED}|[A-Za-z_]\w*")
+_REFERENCE = re.compile(r"(?:\$\{?|\{)([A-Za-z_]\w{0,30})\}?")
+_PART = re.compile(rf"{_QUOTED}|\b[A-Za-z_]\w{{0,30}}\b")
+_SUM = re.compile(rf"(?:{_PART.pattern})(?:\s?\+\s?(?:{_PART.pattern})){{1,20}}")
 _BETWEEN = re.compile(rf"{JOINT}[\"'\s]*[.+]?[\"'\s]*{JOINT}")
 _OUTSIDE = re.compile(rf"(?<![\w/.-]){JOINT}|{JOINT}(?![\w/.-])")
 _IN_PIECES = re.compile(rf"[\w/.-]+(?:{JOINT}[\w/.-]+)+")
-_MOST_NAMES = 200
 _LONGEST = 400
 """Characters of a value, so that values of values do not grow without a limit."""
 
@@ -30,7 +29,7 @@ def words_in_pieces(text: str) -> str:
 def expanded_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the place and the text of each line in which values of names meet to make a word.
 
-    Names of shells, PHP, PowerShell and templates begin with `$`; others count only in a sum.
+    Names of shells, PHP, PowerShell and templates have a sign; others count only in a sum.
     """
     values: dict[str, str] = {}
     start = 0
@@ -39,29 +38,24 @@ def expanded_lines(text: str) -> Iterator[tuple[int, str]]:
             parts = [_expanded(part, values) for part in _STATEMENT.findall(line[:2000])]
             expanded = _OUTSIDE.sub("", "".join(parts))
             if JOINT in expanded:
-                yield start, expanded
+                yield start, expanded[: 4 * len(line) + _LONGEST]
         start += len(line) + 1
 
 
 def _expanded(statement: str, values: dict[str, str]) -> str:
     """Return a statement with the values of its names, and remember what it sets."""
-    if values:
-        statement = _REFERENCE.sub(
-            lambda it: f"{JOINT}{values[it[1]]}{JOINT}" if it[1] in values else it[0], statement
-        )
-        statement = _BETWEEN.sub(JOINT, statement)
-        if "+" in statement:
-            statement = _SUM.sub(lambda it: _summed(it[0], values), statement)
-    for match in _ASSIGNED.finditer(statement):
-        value = match[3] or match[2][1:-1]
-        if len(values) < _MOST_NAMES and len(value) < _LONGEST:
-            values[match[1]] = value.strip(JOINT)
-    return statement
+    known = _REFERENCE.sub(lambda it: _marked(it[0], values.get(it[1])), statement)
+    summed = _SUM.sub(lambda it: _summed(it[0], values), _BETWEEN.sub(JOINT, known))
+    for name, quoted, word in _ASSIGNED.findall(summed):
+        values[name] = (word or quoted[1:-1]).strip(JOINT)[:_LONGEST]
+    return summed
+
+
+def _marked(name: str, value: str | None) -> str:
+    return name if value is None else f"{JOINT}{value}{JOINT}"
 
 
 def _summed(text: str, values: dict[str, str]) -> str:
     """Return the sum of names and texts as one text, if all names are known."""
-    parts = [
-        part[1:-1] if part[0] in "\"'`" else values.get(part) for part in _PART.findall(text)
-    ]
+    parts = [it[1:-1] if it[0] in "\"'`" else values.get(it) for it in _PART.findall(text)]
     return text if None in parts else f'"{JOINT.join(map(str, parts))}"'

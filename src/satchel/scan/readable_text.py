@@ -100,8 +100,7 @@ def _joined(plain: ReadableText) -> Iterator[ReadableText]:
         if _SUM.search(short) or _LIST.search(short):
             summed = _SUM.sub("", short)
             lines += {_LIST.sub(between, summed): None for between in ("/", " ")}
-            if summed != short:
-                lines.append(words_in_pieces(_SUM.sub(JOINT, short)))
+            lines.append(words_in_pieces(_SUM.sub(JOINT, short)))
             numbers += [plain.line_at(start)] * (len(lines) - len(numbers))
         start += len(line) + 1
     for match in _LONG_LIST.finditer(plain.text):
@@ -153,9 +152,7 @@ def _folded(plain: ReadableText) -> Iterator[ReadableText]:
                 continue
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
                 tree = ast.parse(code)
-                folder = _Folder(tree)
-                statements = list(_statements(folder.visit(tree)))
-                statements += folder.joined
+                statements = list(_statements(_Folder(tree).visit(tree)))
                 offsets = [start, *(start + it.end() for it in re.finditer("\n", code))]
                 # Fences, so that a name stands for something in its own block only.
                 lines += [*(text for _, text in statements), "```"]
@@ -184,9 +181,6 @@ class _Folder(ast.NodeTransformer):
     def __init__(self, tree: ast.AST) -> None:
         self._names: dict[str, str] = {}
         self._paths: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        self.joined: list[tuple[int, str]] = []
-        """Lines and texts that are put together from pieces, with their joints."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and (path := _path(node.value)):
                 self._paths |= {it.id: path for it in node.targets if isinstance(it, ast.Name)}
@@ -203,44 +197,14 @@ class _Folder(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        left, right = self._value(node.left), self._value(node.right)
+        left, right = _constant(node.left), _constant(node.right)
         if isinstance(node.op, ast.Add) and left is not None and right is not None:
-            return self._join(node, [left, right])
+            return _text(left + right)
         if isinstance(node.op, ast.Div) and right is not None:
             inner = node.left
             if isinstance(inner, ast.BinOp) and (first := _constant(inner.right)) is not None:
                 return ast.BinOp(inner.left, inner.op, _text(f"{first}/{right}"))
         return node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        self.generic_visit(node)
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                self._texts.pop(target.id, None)
-                if (text := _constant(node.value)) and len(text) < _LONGEST_PATH:
-                    self._texts[target.id] = text
-        return node
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        self.generic_visit(node)
-        values = [it.value if isinstance(it, ast.FormattedValue) else it for it in node.values]
-        texts = [it for it in map(self._value, values) if it is not None]
-        return self._join(node, texts) if 0 < len(texts) == len(values) else node
-
-    def visit_List(self, node: ast.List) -> ast.expr:
-        self.generic_visit(node)
-        texts = [it for it in map(_constant, node.elts) if it]
-        if 1 < len(texts) == len(node.elts):
-            self._join(node, texts)
-        return node
-
-    def _value(self, node: ast.AST) -> str | None:
-        """Return the text that an expression stands for, also by a name."""
-        return self._texts.get(node.id) if isinstance(node, ast.Name) else _constant(node)
-
-    def _join(self, node: ast.expr, parts: list[str]) -> ast.expr:
-        self.joined.append((node.lineno, words_in_pieces(JOINT.join(parts))))
-        return _text("".join(parts))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
@@ -253,18 +217,8 @@ class _Folder(ast.NodeTransformer):
         self.generic_visit(node)
         decoded = _named_call(ast.unparse(node.func)[:100], node.args)
         if decoded is None and isinstance(node.func, ast.Attribute):
-            decoded = _text_method(node.func, node.args) or self._formatted(node)
+            decoded = _text_method(node.func, node.args)
         return decoded or node
-
-    def _formatted(self, node: ast.Call) -> ast.expr | None:
-        """Return what `"{}{}".format("a", b)` stands for, if it is constant."""
-        template = _constant(getattr(node.func, "value", node)) or ""
-        texts = [it for it in map(self._value, node.args) if it is not None]
-        if not 0 < len(texts) == len(node.args) == template.count("{}"):
-            return None
-        between = template.split("{}")
-        pairs = zip(between, [*texts, ""], strict=True)
-        return self._join(node, [it for pair in pairs for it in pair if it])
 
 
 def _named_call(name: str, args: list[ast.expr]) -> ast.expr | None:

@@ -43,6 +43,15 @@ def _bounded(pattern: str) -> str:
     return re.sub(repeated, lambda match: match[1] + bounds[match[2]], pattern)
 
 
+def _in_pieces(word: str) -> str:
+    """Return a pattern for a word that has joints inside."""
+    first_joints = (
+        rf"{re.escape(word[:at])}«{JOINT}»{f'{JOINT}?'.join(map(re.escape, word[at:]))}"
+        for at in range(1, len(word))
+    )
+    return rf"(?<![\w{JOINT}])(?:{'|'.join(first_joints)})(?![\w{JOINT}])"
+
+
 def _content_of(name: str) -> Any:
     return yaml.safe_load(resources.files("satchel.scan").joinpath(name).read_text("utf-8"))
 
@@ -61,11 +70,7 @@ def _code() -> dict[str, list[str]]:
             end = _NEGATIVE_ENDING if language == "tr" else ""
             pattern = f"{start}«{normal_line(words)}»{end}"
             code.setdefault(kind, []).append(pattern)
-    for word in _data()["split_words"]:
-        letters = f"{JOINT}?".join(map(re.escape, word))
-        edge = rf"[\w{JOINT}]"
-        pattern = rf"(?<!{edge})(?=[\w/-]{{1,20}}«{JOINT}»){letters}(?!{edge})"
-        code["obfuscated"].append(pattern)
+    code["obfuscated"] += map(_in_pieces, _data()["split_words"])
     return code
 
 
