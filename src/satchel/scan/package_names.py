@@ -9,7 +9,7 @@ _INSTALLS = re.compile(
     r"\b(?:(?:pip3?|uv|pip|poetry|pipenv|pdm|conda|npm|pnpm|yarn|bun|cargo|gem)\s+"
     r"(?:install|add|i|download)|pipx\s+install)\s([^\n`;&|#]{1,300})"
     r"|\b(?:pipx\s+run|npx|uvx|bunx)\s+(?:-y\s+)?([\w.-]+)(?=\s|@|$)"
-    r"|^\s*([A-Za-z][\w.-]+)\s*[=~>]=\s*\d|\"([\w.-]+)\"\s*:\s*\"[~^]?\d+\.\d",
+    r"|^[ \t]*([A-Za-z][\w.-]+)\s*[=~>]=\s*\d|\"([\w.-]+)\"\s*:\s*\"[~^]?\d+\.\d",
     re.MULTILINE,
 )
 _NAME = re.compile(r"(?<![\w./:@=-])[A-Za-z][\w.-]{3,40}(?=$|[\s\"',=<>~!@\[)\]])")
