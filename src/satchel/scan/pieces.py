@@ -44,8 +44,8 @@ def expanded_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _expanded(statement: str, values: dict[str, str]) -> str:
     """Return a statement with the values of its names, and remember what it sets."""
-    known = _REFERENCE.sub(lambda it: _marked(it[0], values.get(it[1])), statement)
-    summed = _SUM.sub(lambda it: _summed(it[0], values), _BETWEEN.sub(JOINT, known))
+    filled = _REFERENCE.sub(lambda it: _marked(it[0], values.get(it[1])), statement)
+    summed = _SUM.sub(lambda it: _summed(it[0], values), _BETWEEN.sub(JOINT, filled))
     for name, quoted, word in _ASSIGNED.findall(summed):
         values[name] = (word or quoted[1:-1]).strip(JOINT)[:_LONGEST]
     return summed
