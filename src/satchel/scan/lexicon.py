@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, chain, pairwise, product
 
 Span = tuple[int, int]
 """Where something begins and ends in a text."""
@@ -60,8 +60,8 @@ class Lexicon:
         self._phrases = _TrieNode()
         for kind, text in words.items():
             for phrase in text.split(","):
-                for choice in product(*(options.split("|") for options in phrase.split())):
-                    self._phrases.add(map(_stem, _WORD.findall(" ".join(choice))), kind)
+                for choice in product(*map(_choices, phrase.split())):
+                    self._phrases.add(chain.from_iterable(choice), kind)
         self.code = {kind: tuple(map(CodePattern, patterns)) for kind, patterns in code.items()}
         self._by_literal: dict[str, list[tuple[str, CodePattern]]] = defaultdict(list)
         for kind, patterns in self.code.items():
@@ -209,8 +209,16 @@ class _TrieNode:
     def add(self, words: Iterable[str], kind: str) -> None:
         node = self
         for word in words:
-            node = node.children.setdefault(word, _TrieNode())
-        node.kinds.append(kind)
+            if (child := node.children.get(word)) is None:
+                child = node.children[word] = _TrieNode()
+            node = child
+        if kind not in node.kinds:
+            node.kinds.append(kind)
+
+
+def _choices(options: str) -> dict[tuple[str, ...], None]:
+    """Return the stems of each of the options `a|b`; those of `copies|copying` are the same."""
+    return {tuple(map(_stem, _WORD.findall(option))): None for option in options.split("|")}
 
 
 def _phrases_at(

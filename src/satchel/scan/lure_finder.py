@@ -20,6 +20,7 @@ from typing import NamedTuple
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow, FlowSign, read_flow_sign
 from satchel.scan.lexicon import CodePattern, KindSpans, Lexicon, Span, stripped
+from satchel.scan.package_names import PackageNames
 
 _CLOSE, _VERY_CLOSE = 60, 20
 """Characters between the parts of `a>b` and of `a>>b`."""
@@ -100,9 +101,11 @@ class LureFinder:
         data_flow: DataFlow,
         signs: Mapping[str, Iterable[LureRule | FlowSign]],
         harmless: Iterable[CodePattern],
+        packages: PackageNames,
     ) -> None:
         """`harmless` matches addresses and commands that are never part of a finding."""
         self.lexicon, self._data_flow, self._harmless = lexicon, data_flow, harmless
+        self._packages = packages
         # The cheapest kinds are looked up first: mostly one is missing, which ends the check.
         self._signs = [
             (sign.kinds, sorted(sign.kinds, key=lexicon.cost), rule, sign)
@@ -117,7 +120,8 @@ class LureFinder:
             if any(literal in lower for literal in pattern.literals):
                 text = pattern.compiled.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
-        matches = [*self._matches(text, spans)]
+        packages = self._packages.find(text)
+        matches = [*self._matches(text, spans), *(("misspelled-package", *at) for at in packages)]
         is_lesson = matches and (spans["threat"] or spans["foreign_threat"])
         cited = spans["cited"] if is_lesson else []
         # At index n: where the first n citations end. They may overlap.

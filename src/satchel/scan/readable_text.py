@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
 
+from satchel.scan.pieces import JOINT, expanded_lines, words_in_pieces
+
 HIDDEN = re.compile(
     "[\x08\x1b\x7f\x9b\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -98,11 +100,15 @@ def _joined(plain: ReadableText) -> Iterator[ReadableText]:
         if _SUM.search(short) or _LIST.search(short):
             summed = _SUM.sub("", short)
             lines += {_LIST.sub(between, summed): None for between in ("/", " ")}
+            lines.append(words_in_pieces(_SUM.sub(JOINT, short)))
             numbers += [plain.line_at(start)] * (len(lines) - len(numbers))
         start += len(line) + 1
     for match in _LONG_LIST.finditer(plain.text):
         lines.append(_LIST.sub(" ", " ".join(match.group().split())))
         numbers.append(plain.line_at(match.start()))
+    for place, line in expanded_lines(plain.text):
+        lines += [line.replace(JOINT, ""), words_in_pieces(line)]
+        numbers += [plain.line_at(place)] * 2
     if lines:
         yield ReadableText(lines, numbers)
 

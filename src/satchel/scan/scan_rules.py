@@ -13,6 +13,8 @@ from satchel.lazy_dataclass import dataclass
 from satchel.scan.data_flow import DataFlow
 from satchel.scan.lexicon import CodePattern, Lexicon
 from satchel.scan.lure_finder import LureFinder, read_sign
+from satchel.scan.package_names import PackageNames
+from satchel.scan.pieces import JOINT
 from satchel.scan.readable_text import normal_line
 
 _NO_SPACES = {"ja", "zh", "ko", "th", "ar", "fa", "he"}
@@ -41,6 +43,15 @@ def _bounded(pattern: str) -> str:
     return re.sub(repeated, lambda match: match[1] + bounds[match[2]], pattern)
 
 
+def _in_pieces(word: str) -> str:
+    """Return a pattern for a word that has joints inside."""
+    first_joints = (
+        rf"{re.escape(word[:at])}«{JOINT}»{f'{JOINT}?'.join(map(re.escape, word[at:]))}"
+        for at in range(1, len(word))
+    )
+    return rf"(?<![\w{JOINT}])(?:{'|'.join(first_joints)})(?![\w{JOINT}])"
+
+
 def _content_of(name: str) -> Any:
     return yaml.safe_load(resources.files("satchel.scan").joinpath(name).read_text("utf-8"))
 
@@ -59,6 +70,7 @@ def _code() -> dict[str, list[str]]:
             end = _NEGATIVE_ENDING if language == "tr" else ""
             pattern = f"{start}«{normal_line(words)}»{end}"
             code.setdefault(kind, []).append(pattern)
+    code["obfuscated"] += map(_in_pieces, _data()["split_words"])
     return code
 
 
@@ -92,4 +104,5 @@ def lure_finder() -> LureFinder:
         DataFlow(data["definitions"].values(), data["flowing"]),
         {name: tuple(map(read_sign, rule.signs)) for name, rule in SCAN_RULES.items()},
         [CodePattern(_bounded(pattern)) for pattern in harmless],
+        PackageNames(data["packages"].split(), data["similar_packages"].split()),
     )
