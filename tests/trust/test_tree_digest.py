@@ -89,7 +89,7 @@ def test_a_large_file_counts_to_its_end(tmp_path):
     assert read_digests(str(tmp_path)) != before
 
 
-@pytest.mark.parametrize(("args", "counts"), [(["-m", "pkg"], True), (["server.py"], False)])
+@pytest.mark.parametrize(("args", "counts"), [(["-m", "pkg"], True), (["server.js"], False)])
 def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, args, counts):
     server = {"command": "sh" if counts else "node", "args": args}
     write_files(
