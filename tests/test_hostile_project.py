@@ -530,14 +530,20 @@ def test_a_broken_plugin_without_code_keeps_that_of_its_last_version_while_it_is
         assert ("bait" in app.catalog.tools) is (level == "code")
 
 
+def skill_folder(clone, *, of_plugin):
+    """Return the folder of a skill; with `of_plugin`, it is moved into a plugin."""
+    skill = clone.folder / "skills/hello"
+    if not of_plugin:
+        return skill
+    (clone.folder / "plugins/texts/skills").mkdir(parents=True)
+    manifest = clone.folder / "plugins/texts/toolkit.yaml"
+    manifest.write_text("name: texts\ndescription: d\nactive: true\n")
+    return skill.rename(clone.folder / "plugins/texts/skills" / skill.name)
+
+
 @pytest.mark.parametrize("of_plugin", [False, True])
 def test_a_script_waits_while_a_file_elsewhere_in_its_skill_changed(clone, of_plugin):
-    skill = clone.folder / "skills/hello"
-    if of_plugin:
-        (clone.folder / "plugins/texts/skills").mkdir(parents=True)
-        manifest = clone.folder / "plugins/texts/toolkit.yaml"
-        manifest.write_text("name: texts\ndescription: d\nactive: true\n")
-        skill = skill.rename(clone.folder / "plugins/texts/skills" / skill.name)
+    skill = skill_folder(clone, of_plugin=of_plugin)
     (skill / "lib").mkdir()
     (skill / "lib/x.sh").write_text("x=1\n")
     trust(clone, "code")
@@ -591,12 +597,7 @@ def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, 
 @pytest.mark.parametrize("of_plugin", [False, True])
 @pytest.mark.parametrize("how", ["environment", "env file", "link out"])
 def test_a_script_cannot_be_run_while_a_file_that_is_not_served_is_new(clone, how, of_plugin):
-    skill = clone.folder / "skills/hello"
-    if of_plugin:
-        (clone.folder / "plugins/texts/skills").mkdir(parents=True)
-        manifest = clone.folder / "plugins/texts/toolkit.yaml"
-        manifest.write_text("name: texts\ndescription: d\nactive: true\n")
-        skill = skill.rename(clone.folder / "plugins/texts/skills" / skill.name)
+    skill = skill_folder(clone, of_plugin=of_plugin)
     trust(clone, "code")
     with opened(clone, mcp_servers=False) as app:
         session = app.session(scripts=True)

@@ -15,7 +15,7 @@ from satchel import Project, Satchel, SatchelError, Settings
 from satchel.configuration.projects import TrustLevel
 from satchel.configuration.selection_reader import parse_selection
 from satchel.files import compiled_cache as module
-from satchel.files.compiled_cache import compiled_cache, may_use_compiled
+from satchel.files.compiled_cache import compiled_cache
 from satchel.sources.search_roots import Precedence
 from satchel.trust.code_units import project_of_settings
 from satchel.trust.trust_record import TrustStore
@@ -153,35 +153,13 @@ def test_an_isolated_plugin_uses_no_compiled_file_of_what_it_imports_by_path(
 @pytest.mark.parametrize(
     ("command", "args", "may"),
     [
-        ("python", ["-m", "a"], False),
         ("/usr/bin/python3.12", ["-u", "server.py"], False),
-        ("uv", ["run", "--directory=.", "server.py"], False),
         ("uv", ["run", "server"], False),
-        ("uv", ["--directory", ".", "run", "--frozen", "--with=x", "python", "a.py"], False),
-        ("uv", ["run", "mcp", "run", "server.py"], False),
-        ("uv", ["run", "proxy", "python3", "server.py"], True),
-        ("uv", ["tool", "run", "proxy", "server.py"], True),
-        ("uv", ["run", "python", "-m", "proxy", "python3", "server.py"], True),
-        ("uv", ["run", "--isolated", "run", "python3", "server.py"], True),
-        ("python3", ["-m", "proxy", "python3", "server.py"], True),
-        ("python3", ["-m", "proxy", "uv", "run", "server.py"], True),
-        ("node", ["index.js"], False),
-        ("node", ["index.js", "/usr/bin/python3.12"], True),
-        ("node", ["proxy.js", "./server.py"], True),
-        ("uvx", ["--from", "./proxy.whl", "proxy"], False),
         ("uvx", ["proxy", "python3", "server.py"], True),
-        ("python3", ["-I", "server.py"], True),
-        ("python3", ["-uE", "server.py"], True),
-        ("python3", ["-X", "pycache_prefix=", "server.py"], True),
-        ("python3", ["-Xpycache_prefix=", "server.py"], True),
-        ("uv", ["run", "env", "-i", "python", "server.py"], True),
-        ("env", ["-i", "python", "server.py"], True),
-        ("bash", ["run.sh"], True),
         ("./server", (), True),
     ],
 )
-def test_the_command_says_whether_compiled_files_count(tmp_path, command, args, may):
-    assert may_use_compiled(command, args) == may
+def test_the_command_says_whether_compiled_files_are_compared(tmp_path, command, args, may):
     (tmp_path / "a.py").touch()
     text = f"[mcp.box]\ncommand = '{command}'\nargs = {json.dumps(list(args))}\n"
     path = str(tmp_path / "satchel.toml")

@@ -1,25 +1,13 @@
 """Where Python keeps the compiled files of what Satchel starts, and who may forge them."""
 
 import os
-import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import pairwise
 
 from satchel.files.state_files import cache_path, make_folder
 
 VARIABLE = "PYTHONPYCACHEPREFIX"
-_PYTHON = re.compile(r"(python|pypy)[\d.]*|py")
-_STARTS_OTHERS = frozenset(("uv", "uvx", "npx", "node"))
-"""Commands that keep the variable, but what they start may not."""
-_UV_VALUES = frozenset(
-    ("--directory", "--project", "--with", "--python", "-p", "--extra", "--group")
-)
-"""Options of `uv run` with a value."""
-_LEAVES_ENVIRONMENT = re.compile(
-    r"-[A-Za-z]*[EI].*|.*pycache_prefix.*|(.*/)?(env|\w*sh)", re.DOTALL
-)
 
 
 def compiled_cache() -> str:
@@ -60,44 +48,6 @@ def forget_compiled(path: str) -> None:
     for file in glob(f"{escape(kept.removesuffix('.py'))}.*.pyc"):
         with suppress(OSError):
             os.remove(file)
-
-
-def may_use_compiled(command: object, args: object) -> bool:
-    """Return whether a command could run Python without the variable.
-
-    Python itself has it, but not always the Python that another program starts: a proxy may start
-    the command in its arguments in a new environment.
-    """
-    name = _program_name(command)
-    texts = args if isinstance(args, Iterable) and not isinstance(args, str) else [args]
-    words = [str(text) for text in texts]
-    if any(map(_LEAVES_ENVIRONMENT.fullmatch, words)):
-        return True
-    at = [index for index, word in enumerate(words) if _runs_python(word)]
-    if _PYTHON.fullmatch(name):
-        return bool(at)
-    if name == "uv" and words[:1] != ["tool"]:
-        return bool(at) and (len(at) > 1 or not _are_uv_options(words[: at[0]]))
-    is_named = bool(at) or any(word.endswith(".py") for word in words)
-    return is_named or name not in _STARTS_OTHERS
-
-
-def _program_name(command: object) -> str:
-    return os.path.basename(str(command)).removesuffix(".exe")
-
-
-def _runs_python(word: str) -> bool:
-    name = _program_name(word)
-    return name in {"uv", "uvx"} or _PYTHON.fullmatch(name) is not None
-
-
-def _are_uv_options(words: list[str]) -> bool:
-    """Return whether these are only `run` and options, so that the next word is the program."""
-    if "run" in words:
-        words.remove("run")
-    return all(
-        word.startswith("-") or before in _UV_VALUES for before, word in pairwise(("", *words))
-    )
 
 
 def is_replaceable(path: str) -> bool:

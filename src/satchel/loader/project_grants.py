@@ -74,20 +74,20 @@ class Grant:
             why = _changed(unit.change(trusted))
         return self._held(path, content, why, instead)
 
-    def _held(self, path: str, content: str, why: str | CodeProblem, instead: str) -> Diagnostic:
+    def _held(
+        self, path: str, content: str, why: str | CodeProblem, instead: str, also: str = ""
+    ) -> Diagnostic:
         command = f"satchel trust {quote(self.project.folder)}"
         text = why if isinstance(why, str) else f"it cannot be compared completely: {why.text}"
-        fix = f"{command} --diff, then {command}" if isinstance(why, str) else why.fix
+        fix = f"{command} --diff, then {command}{also}" if isinstance(why, str) else why.fix
         message = f"{content} not used: {text}; {instead}"
         return make_diagnostic("code-held", Where(path), message, fix)
 
     def refusal_to_start(self, server: str, path: str, change: str | CodeProblem) -> Diagnostic:
         """Return why a server is not started: a file it may start changed, or a problem."""
-        content, instead = f"MCP server {server!r} is", "it is not started"
-        if not isinstance(change, str):
-            return self._held(path, content, change, instead)
-        held = self._held(path, content, _changed(change), instead)
-        return replace(held, fix=f"{held.fix}; or declare the server in your own satchel.toml")
+        why = _changed(change) if isinstance(change, str) else change
+        also = "; or declare the server in your own satchel.toml"
+        return self._held(path, f"MCP server {server!r} is", why, "it is not started", also)
 
 
 def _changed(name: str) -> str:

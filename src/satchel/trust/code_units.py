@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from satchel.configuration.projects import SERVERS_FILE
 from satchel.configuration.selection import SELECTION_FILE
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.files.compiled_cache import may_use_compiled
 from satchel.files.file_reader import (
     UnitFile,
     digest_of,
@@ -25,6 +24,7 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
+from satchel.trust.compiled_files import may_use_compiled
 from satchel.trust.fetched_servers import may_hide_names, may_use_project, readings, runs_from_above
 from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folder
 from satchel.trust.program_files import (

@@ -54,7 +54,7 @@ class LockedSkillReader(BlockingSkillReader):
 def not_comparable(problem: CodeProblem) -> ToolError:
     """Return the error of a script that is not run, because its skill cannot be compared."""
     text = f"The skill cannot be compared completely: {shorten(one_line(problem.text), 400)}"
-    return ToolError(f"{text}. So its scripts are not run; tell the user.")
+    return ToolError(f"{text}. Its scripts are not run; report this to the user.")
 
 
 def _changed(name: str) -> ToolError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand
+from satchel.cli.base_command import Sources, SourcesCommand, require_at_most_one
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
@@ -43,6 +43,7 @@ def command(
     notes of groups. MCP servers are connected to list their tools. Other commands compare with the
     file: --locked fails if anything differs, --frozen serves nothing else.
     """
+    require_at_most_one({"check": check, "diff": diff})
     is_reading = check or diff
     if not is_reading:
         require_no_link_out(LOCK_FILE)
