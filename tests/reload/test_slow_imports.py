@@ -42,11 +42,11 @@ def test_an_import_that_took_too_long_is_tried_again_by_itself(tmp_path, write_p
     monkeypatch.setattr(watch_thread, "_FIRST_RETRY", 0.2)
     write_plugin(tmp_path / "plugins", "slow", tools=slow(tmp_path))
     write_plugin(tmp_path / "plugins", "quick", tools=QUICK)
-    settings = Settings(limits=Limits(plugin_import=0.05), mcp_servers=False)
+    settings = Settings(limits=Limits(plugin_import=0.1), mcp_servers=False)
     with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
         assert [*app.catalog.tools] == ["quick"]
         (problem,) = [i for i in app.catalog.diagnostics if i.code == "plugin-import-timeout"]
-        assert problem.message.startswith("importing plugin 'slow' took longer than 0.6 s")
+        assert problem.message.startswith("importing plugin 'slow' took longer than 1.2 s")
         with app.watching():
             (tmp_path / "go").touch()
             until(app, "slow")
@@ -60,8 +60,9 @@ def test_a_start_that_waits_only_so_long_has_the_rest_later(tmp_path, write_plug
     began = time.monotonic()
     with Satchel(plugins=[tmp_path / "plugins"], settings=settings) as app:
         assert time.monotonic() - began < PATIENCE / 2
-        assert [*app.catalog.tools] == ["quick"]
+        assert "slow" not in app.catalog.tools
         with app.watching():
+            until(app, "quick")  # On a busy machine, its import takes longer, too.
             (tmp_path / "go").touch()
             until(app, "slow")
 
