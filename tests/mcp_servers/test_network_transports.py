@@ -10,11 +10,12 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx2
 import pytest
 from described import described, satchel_of
 
 from satchel import RemoteClient
-from satchel.mcp_servers import server_supervisor
+from satchel.mcp_servers import network_transports, server_supervisor
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
 from satchel.mcp_servers.server_declarations import user_server
@@ -516,3 +517,30 @@ def test_a_server_that_asks_for_a_login_is_not_tried_over_sse():
         served.shutdown()
     assert "login" in problem.message
     assert "GET" not in heard
+
+
+def test_a_cancellation_while_connections_close_leaves_none_open():
+    closed = []
+
+    class Connections(httpx2.AsyncBaseTransport):
+        async def aclose(self):
+            is_closing.set()
+            for name in ("one", "two"):
+                await asyncio.sleep(0)
+                closed.append(name)
+
+    async def use():
+        client = httpx2.AsyncClient(transport=Connections())
+        async with network_transports._closed_at_the_end(client):
+            pass
+
+    async def main():
+        task = asyncio.create_task(use())
+        await is_closing.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert closed == ["one", "two"]
+
+    is_closing = asyncio.Event()
+    asyncio.run(main())

@@ -1,5 +1,6 @@
 """Connect to servers over streamable HTTP, or over the older server-sent events (SSE)."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -66,7 +67,7 @@ async def over_http(
             last = response
 
     async with (
-        _client(server, longest, auth, on_request, on_response) as client,
+        _closed_at_the_end(_client(server, longest, auth, on_request, on_response)) as client,
         streamable_http_client(server.url, http_client=client, **event_limit) as transport,
     ):
         try:
@@ -104,7 +105,7 @@ async def over_sse(
     write, outgoing = anyio.create_memory_object_stream[Any](0)
     with received, read, write, outgoing:
         async with (
-            _client(server, longest, auth, on_request) as client,
+            _closed_at_the_end(_client(server, longest, auth, on_request)) as client,
             client.sse(base_url, follow_redirects=True, max_event_size=longest) as events,
             anyio.create_task_group() as pipes,
         ):
@@ -156,6 +157,24 @@ async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) 
                 posts.start_soon(post, item)
             else:
                 await post(item)
+
+
+@asynccontextmanager
+async def _closed_at_the_end(client: "httpx2.AsyncClient") -> "AsyncIterator[httpx2.AsyncClient]":
+    """Close all connections at the end, even if a cancellation comes meanwhile."""
+    import anyio
+
+    try:
+        yield client
+    finally:
+        # The client shields closing from a cancellation by anyio, but not from one by asyncio.
+        with anyio.CancelScope(shield=True):
+            closing = asyncio.ensure_future(client.aclose())
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                await asyncio.wait([closing])
+                raise
 
 
 def _client(
