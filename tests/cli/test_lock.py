@@ -1,6 +1,7 @@
 """`lock`, `--locked` and `--frozen`."""
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -38,6 +39,17 @@ def test_a_link_out_of_the_folder_is_not_written_through(run, here):
     result = run("lock")
     assert (result.exit_code, precious.read_text()) == (1, "mine")
     assert "is a link that leaves the project" in result.stderr
+
+
+def test_what_cannot_be_read_is_not_locked_and_the_reason_is_named(run, here, write_skill):
+    scripts = write_skill(here / "skills", "greet") / "scripts"
+    scripts.mkdir()
+    (scripts / "run.py").touch()
+    os.mkfifo(scripts / "pipe")
+    result = run("lock", "--skills", "skills")
+    reason = "cannot be locked: scripts/pipe cannot be read: it is not a regular file"
+    assert (result.exit_code, reason in result.stderr) == (1, True)
+    assert not (here / "satchel.lock").exists()
 
 
 def test_check_fails_with_what_differs_and_diff_only_prints_it(run, here, locked, write_skill):

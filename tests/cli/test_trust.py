@@ -373,6 +373,11 @@ def test_contradicting_options_are_refused_and_named(run, project, options, used
     assert TrustStore().read(".").record.level == "code"
 
 
+def test_the_list_of_all_projects_takes_no_folder(run, project):
+    refused = run("trust", "other", "--list")
+    assert (refused.exit_code, "leave DIR out" in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("answers", ["", "2\n", "2\ny\n"])
 def test_the_end_of_the_input_is_no_answer_and_changes_nothing(run, project, monkeypatch, answers):
     monkeypatch.setattr("satchel.cli.terminal.Terminal.is_there", True)

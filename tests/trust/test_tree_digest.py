@@ -97,6 +97,7 @@ def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, 
         {
             ".claude-plugin/plugin.json": '{"name": "bundle"}',
             ".mcp.json": json.dumps({"mcpServers": {"a": server}}),
+            "pkg/a.py": "",
             "pkg/__pycache__/a.pyc": "1",
         },
     )
@@ -109,6 +110,30 @@ def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, 
     before = digest()
     (tmp_path / "plugins/bundle/pkg/__pycache__/a.pyc").write_text("2")
     assert (digest() != before) is counts
+
+
+@pytest.mark.parametrize("name", ["node_modules/a.js", ".venv/x.pth", "env/pyvenv.cfg", "n.env"])
+@pytest.mark.parametrize(
+    ("other", "counts"),
+    [
+        ({".mcp.json": '{"mcpServers": {"a": {"command": "node", "args": ["s.js"]}}}'}, True),
+        ({"skills/pdf/SKILL.md": "", "skills/pdf/scripts/a.py": ""}, True),
+        ({".mcp.json": '{"mcpServers": {"a": {"url": "https://example.com/mcp"}}}'}, False),
+    ],
+)
+def test_all_files_of_a_plugin_count_if_its_servers_or_scripts_could_use_them(
+    tmp_path, write_files, name, other, counts
+):
+    folder = tmp_path / "plugins/a"
+    write_files(folder, {".claude-plugin/plugin.json": '{"name": "a"}', name: "1", **other})
+
+    def digest():
+        root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
+        return digest_of_finding(scan_plugins(root, Limits()).findings["a"])
+
+    before = digest()
+    (folder / name).write_text("2")
+    assert (digest() != before) is (counts or name == "n.env")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +49,8 @@ class LockEntry:
     name: str
     values: Mapping[str, str]
     """What must be equal, such as its digest."""
+    problem: str = field(default="", compare=False)
+    """Why it has no digest."""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -85,8 +85,10 @@ def skill_entry(finding: SkillFinding, places: LockPlaces) -> LockEntry | None:
         place = f"plugin {root.source}/{below.replace(os.sep, '/').rstrip('/')}"
     else:
         place = places.of(finding.path)
-    values = {"digest": _digest(finding), **places.origin(finding.path)}
-    return LockEntry(kind="skill", place=place, name=finding.manifest.name, values=values)
+    digest, problem = _digest(finding)
+    values = {"digest": digest, **places.origin(finding.path)}
+    name = finding.manifest.name
+    return LockEntry(kind="skill", place=place, name=name, values=values, problem=problem)
 
 
 def plugin_entries(
@@ -99,7 +101,8 @@ def plugin_entries(
     finding, read = plugin.finding, plugin.contribution
     if finding is None or read.state is Status.FAILED:
         return ()
-    values = {"digest": _digest(finding), **places.origin(read.path)}
+    digest, problem = _digest(finding)
+    values = {"digest": digest, **places.origin(read.path)}
     if read.version:
         values["version"] = read.version
     if configured:
@@ -107,7 +110,7 @@ def plugin_entries(
         values["config"] = _slow_hash(text, read.name)
     is_package = read.scope is Precedence.PLUGIN
     place = f"distribution {read.source}" if is_package else places.of(read.path)
-    entry = LockEntry(kind="plugin", place=place, name=read.name, values=values)
+    entry = LockEntry(kind="plugin", place=place, name=read.name, values=values, problem=problem)
     return entry, *_group_entries(entry, finding.part.manifest if finding.part else None)
 
 
@@ -220,12 +223,12 @@ def _group_entries(plugin: LockEntry, manifest: PluginManifest | None) -> Iterab
             yield LockEntry(kind="group", place=plugin.place, name=group, values=values)
 
 
-def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
-    """Return the digest of its content; `""` if that cannot be read, or changes meanwhile."""
+def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> tuple[str, str]:
+    """Return the digest of its content, `""` if that cannot be read, and why."""
     try:
-        return digest_of_finding(finding)
-    except UnreadableFileError:
-        return ""
+        return digest_of_finding(finding), ""
+    except UnreadableFileError as error:
+        return "", str(error)
 
 
 @lru_cache(256)

@@ -1,8 +1,8 @@
 """The digest of a folder: over the paths and bytes of its files, the same on every machine.
 
 It is what `sha256sum` prints for all files, sorted and hashed again. Times, owners and modes do
-not count. Folders that tools fill, such as `node_modules`, are left out, unless a skill that has
-scripts contains them.
+not count. Folders that tools fill, such as `node_modules`, are left out, unless scripts or servers
+of the skill or plugin could use them.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ from satchel.trust.skill_code import file_digest, read_skill_code
 
 _MOST_FILES = 100_000
 _CHUNK = 1024 * 1024
+_CHANGES = "it changes while it is read"
 _SUFFIXES = tuple(all_suffixes())
 
 
@@ -38,7 +39,7 @@ def tree_digest(files: Iterable[tuple[str, str]]) -> str:
 def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
     """Return the digest of a skill as it was read, or of all files of a plugin.
 
-    It is `""` if a plugin changes while it is read. Raises `UnreadableFileError`.
+    Raises `UnreadableFileError`, also if it changes while it is read.
     """
     if isinstance(finding, SkillFinding):
         return tree_digest(files_of_skill(finding).items())
@@ -53,14 +54,14 @@ def files_of_skill(finding: SkillFinding) -> dict[str, str]:
     served = dict(_hashed(finding.files, finding.path))
     if not (finding.access.has_folder and any(map(is_skill_code, served))):
         return served
-    files, problem = _read_skill(finding.path, finding.bounds.root())
+    files, problem = _read_whole(finding.path, finding.bounds.root())
     if problem or not served.items() <= files.items():
-        raise UnreadableFileError(problem.text if problem else "it changes while it is read")
+        raise UnreadableFileError(problem.text if problem else _CHANGES)
     return files
 
 
-def _read_skill(folder: str, root: str) -> tuple[dict[str, str], CodeProblem | None]:
-    """Return the digests of all files of a skill on disk, by the names that they are served by.
+def _read_whole(folder: str, root: str) -> tuple[dict[str, str], CodeProblem | None]:
+    """Return the digests of all files of a folder on disk, by the names that they are served by.
 
     The texts of followed links do not count, nor names with which Kubernetes mounts volumes.
     """
@@ -73,11 +74,19 @@ def _read_skill(folder: str, root: str) -> tuple[dict[str, str], CodeProblem | N
 
 
 def _of_plugin(finding: PluginFinding) -> str:
-    files = read_digests(finding.path, _bounds_of(finding))
+    bounds = _bounds_of(finding)
+    files = read_digests(finding.path, bounds)
+    if any(server.is_local for server in finding.servers) or any(map(is_skill_code, files)):
+        all_files, problem = _read_whole(finding.path, bounds)
+        if problem:
+            raise UnreadableFileError(problem.text)
+        files = all_files | files
     if may_run_compiled(server.table for server in finding.servers):
         files |= _compiled_digests(finding.path)
     served = {file.name: file.digest for file in finding.folder.files}
-    return tree_digest(files.items()) if served.items() <= files.items() else ""
+    if not served.items() <= files.items():
+        raise UnreadableFileError(_CHANGES)
+    return tree_digest(files.items())
 
 
 def _compiled_digests(folder: str) -> dict[str, str]:
@@ -155,7 +164,7 @@ def changed_file(before: Mapping[str, str], folder: str, root: str | Bounds) -> 
 
     `before` has the digests of its files by name. It is a problem if they cannot be compared.
     """
-    now, problem = _read_skill(folder, root.root() if isinstance(root, Bounds) else root)
+    now, problem = _read_whole(folder, root.root() if isinstance(root, Bounds) else root)
     return problem or first_change(before, now)
 
 

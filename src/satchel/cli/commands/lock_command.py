@@ -95,6 +95,6 @@ def _require_readable(now: Lock) -> None:
     for entry in now.entries.values():
         if not all(entry.served.values()):
             raise SatchelError(
-                f"{entry} cannot be read, or changes meanwhile",
-                fix="try again, or look for what cannot be read in it",
+                f"{entry} cannot be locked: {entry.problem or 'it cannot be read'}",
+                fix="take what cannot be read out of its folder, or try again",
             )

@@ -33,7 +33,7 @@ _NO = "no: nothing of it is used"
 @click.option("--full", is_flag=True, help="Print all of its code as well, before the question.")
 @click.option("--diff", is_flag=True, help="Print how its code changed since then.")
 @click.option("--revoke", is_flag=True, help="Forget that DIR is trusted.")
-@click.option("--list", "list_", is_flag=True, help="List what is trusted.")
+@click.option("--list", "list_", is_flag=True, help="List all trusted projects.")
 @as_json
 def command(
     console: Console,
@@ -64,7 +64,7 @@ def command(
     require_at_most_one({"json": as_json, "full": full, "diff": diff, "revoke": revoke})
     store = TrustStore()
     if list_:
-        return _list(store, console, as_json=as_json)
+        return _list(store, console, folder, as_json=as_json)
     if revoke:
         was_trusted = store.revoke(folder)
         console.out(f"{'no longer' if was_trusted else 'was not'} trusted: {_shown(folder)}")
@@ -170,7 +170,9 @@ def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console
     return 1 if problems else 0
 
 
-def _list(store: TrustStore, console: Console, *, as_json: bool) -> int:
+def _list(store: TrustStore, console: Console, folder: str, *, as_json: bool) -> int:
+    if folder != ".":
+        raise click.UsageError("--list lists all projects; leave DIR out")
     items = list(store.all())
     records = [item for item in items if isinstance(item, TrustRecord)]
     for item in items:
