@@ -24,8 +24,8 @@ _FILLERS = {
 }
 """Small words that may stand between the words of a phrase."""
 _MOST_FILLERS = 2
-_WORD_GAP = 6
-"""Characters between two words of a phrase."""
+_BETWEEN_WORDS = re.compile(r"[^,;:(){}\[\]=|]{0,6}")
+"""What may be between two words of a phrase: no mark that separates parts of a list or of code."""
 _SHORT_WORD = 3
 """Letters of words that have no endings."""
 _LITERALS = re.compile("\u00ab(.*?)\u00bb")
@@ -106,8 +106,8 @@ class Lexicon:
         # Gaps and words in turn: faster than a match for each word.
         parts = _WORD_OR_GAP.split(text)
         ends = [*accumulate(map(len, parts))]
-        words = [*zip(map(_stem, parts[1::2]), ends[::2], ends[1::2], strict=False)]
-        for index, (word, start, _) in enumerate(words):
+        words = [*zip(map(_stem, parts[1::2]), ends[::2], ends[1::2], parts[::2], strict=False)]
+        for index, (word, start, _, _) in enumerate(words):
             if node := self._phrases.children.get(word):
                 for kind, last in _phrases_at(words, index, node):
                     spans[kind].append((start, words[last][2]))
@@ -222,7 +222,7 @@ def _choices(options: str) -> dict[tuple[str, ...], None]:
 
 
 def _phrases_at(
-    words: list[tuple[str, int, int]], index: int, node: _TrieNode
+    words: list[tuple[str, int, int, str]], index: int, node: _TrieNode
 ) -> Iterator[tuple[str, int]]:
     """Yield the kinds of phrases that begin at a word, and the index of their last word."""
     for kind in node.kinds:
@@ -230,8 +230,8 @@ def _phrases_at(
     if not node.children:
         return
     for following in range(index + 1, min(index + _MOST_FILLERS + 2, len(words))):
-        word, start, _ = words[following]
-        if start - words[following - 1][2] > _WORD_GAP:
+        word, _, _, gap = words[following]
+        if gap != " " and not _BETWEEN_WORDS.fullmatch(gap):
             return
         if child := node.children.get(word):
             yield from _phrases_at(words, following, child)

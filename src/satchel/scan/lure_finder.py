@@ -36,6 +36,8 @@ _BEFORE_SUBJECT = re.compile(r"[\W\d]*(?:an?\s+|the\s+)?", re.IGNORECASE)
 _SENTENCE_END = re.compile(
     r"[.!?][\"')\]*]*(?=\s(?!\|))|\n\s*\n|\n(?=\s*(?:[-*#>|+]|\d+[.)])\s)|\n"
 )
+_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
+"""A row of a table, each cell of which is a sentence."""
 _WRAPPED = re.compile(r"(?<=[^\n]{45}[\w,;'\"`*])\n(?=\s*[a-z`\"'(*])")
 """The end of a long line whose sentence continues on the next one, with a small letter."""
 
@@ -243,5 +245,7 @@ def _nearest(spans: list[Span], anchor: Span, begin: int, end: int) -> Span | No
 def _sentence_ends(text: str) -> list[int]:
     """Return where sentences end, with the start and the end of the text."""
     wrapped = {match.start() for match in _WRAPPED.finditer(text)}
-    ends = (it.end() for it in _SENTENCE_END.finditer(text) if it.start() not in wrapped)
-    return [0, *ends, len(text) + 1]
+    ends = {it.end() for it in _SENTENCE_END.finditer(text) if it.start() not in wrapped}
+    for row in _ROW.finditer(text):
+        ends |= {row.start() + cell.end() for cell in re.finditer(r"\s\|(?=\s)", row[0])}
+    return [0, *sorted(ends), len(text) + 1]
