@@ -149,6 +149,31 @@ def test_a_folder_and_an_archive_are_sources_too(run, repository, home, tmp_path
     assert (home / ".satchel/skills/greet/SKILL.md").exists()
 
 
+def test_an_update_takes_a_source_from_where_it_was_added(run, repository, home, monkeypatch):
+    monkeypatch.chdir(repository)
+    assert run("add", "skills", "--yes").exit_code == 0
+    (record,) = records(home / ".satchel")["skill"]
+    assert os.path.expanduser(record["source"]) == str(repository / "skills")
+    other = repository.parent / "other"
+    shutil.copytree(repository / "skills", other / "skills")
+    (other / "skills/greet/SKILL.md").write_text("---\nname: greet\ndescription: Bad.\n---\n")
+    monkeypatch.chdir(other)
+    assert run("update", "--yes").exit_code == 0
+    assert "Bad." not in (home / ".satchel/skills/greet/SKILL.md").read_text()
+    file = home / ".satchel/sources.toml"
+    file.write_text(file.read_text().replace(record["source"], "skills"))
+    result = run("update", "--yes")
+    assert (result.exit_code, "it may be another folder now" in result.stderr) == (1, True)
+
+
+def test_nothing_is_placed_that_cannot_be_recorded(run, repository, home):
+    (home / ".satchel").mkdir(exist_ok=True)
+    (home / ".satchel/sources.toml").write_text("broken [")
+    result = run("add", repository, "--yes")
+    assert (result.exit_code, "is not a record of sources" in result.stderr) == (1, True)
+    assert os.listdir(home / ".satchel") == ["sources.toml"]
+
+
 def test_plugins_are_found_in_folders_of_any_depth(run, repository, home, write_plugin):
     tools = "from satchel import tool\n\n@tool\ndef look() -> str:\n    'Look.'\n"
     write_plugin(repository / "packages/a/b", "deep", "version: 1.0\n", tools=tools)

@@ -97,6 +97,21 @@ def test_a_server_that_is_fetched_by_a_plain_name_uses_no_file_of_the_project(
     assert may_use_project(tomllib.loads(table), str(folder)) is not is_fetched
 
 
+@pytest.mark.parametrize(
+    ("names", "uses_project"),
+    [
+        ("GITHUB_TOKEN HOMEASSISTANT_TOKEN REDIRECT_URI NPM_TOKEN PROJECT_ID DIRECT_URL", False),
+        ("HOME DATA_DIRS BASEPATH npm_config_prefix GIT_DIR PYTHONPATH WORKDIRECTORY LD_X", True),
+    ],
+)
+def test_a_variable_that_may_name_a_folder_is_one_by_the_words_of_its_name(
+    folder, names, uses_project
+):
+    for name in names.split():
+        table = {"command": "uvx", "args": ["serve"], "env": {name: f"${{{name}}}"}}
+        assert may_use_project(table, str(folder)) is uses_project, name
+
+
 @pytest.mark.parametrize("name", ["package.json", ".npmrc", "node_modules"])
 def test_npx_uses_the_files_of_a_project_that_change_what_it_runs(folder, name):
     server = {"command": "npx", "args": ["serve"]}

@@ -75,12 +75,33 @@ def test_a_link_inside_the_project_counts_by_its_text_and_what_is_there(
     assert digests(skill) == {**before, "scripts/a/": f"link:{text}", name: X}
 
 
-@pytest.mark.parametrize("target", ["../../../out.py", "missing", "..", "a"])
+@pytest.mark.parametrize("target", ["../../../out.py", "missing", ".."])
 def test_a_link_that_is_not_followed_counts_by_its_text(skill, tmp_path, target):
     (tmp_path / "out.py").write_text("x")
     (skill / "scripts/a").symlink_to(target)
     text = digest_of(f"link to {target}".encode())
     assert digests(skill) == {"scripts/run.py": X, "scripts/a": f"link:{text}"}
+
+
+@pytest.mark.parametrize(
+    "target", ["/proc/self/cwd/run.py", "/dev/fd/3", "a", "../../../in/skill/b"]
+)
+def test_a_link_that_leads_elsewhere_for_another_program_is_a_problem(skill, target):
+    (skill.parent.parent / "in").symlink_to(skill.parent)
+    (skill / "b").write_text("x")
+    (skill / "scripts/a").symlink_to(target)
+    assert "is a link" in read(skill)[1].text
+
+
+def test_a_compiled_file_behind_a_link_counts(skill, write_files):
+    write_files(skill, {"helper.py": "x", "__pycache__/helper.cpython-311.pyc": "1"})
+    (skill / "scripts/lib").symlink_to("../__pycache__")
+    (skill / "scripts/mod.pyc").symlink_to("../__pycache__/helper.cpython-311.pyc")
+    before = digests(skill)
+    assert "__pycache__/helper.cpython-311.pyc" not in before
+    (skill / "__pycache__/helper.cpython-311.pyc").write_text("2")
+    changed = {name for name, digest in digests(skill).items() if before[name] != digest}
+    assert changed == {"scripts/lib/helper.cpython-311.pyc", "scripts/mod.pyc"}
 
 
 def test_texts_are_shown_and_those_of_env_files_never(skill, write_files):

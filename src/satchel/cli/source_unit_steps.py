@@ -138,7 +138,7 @@ def place_unit(
         SourceRecord(
             kind=unit.kind,
             name=unit.name,
-            source=source.address.text,
+            source=folder.recorded(source.address),
             version=source.version,
             digest=digest,
             signer=recorded(source.signers),

@@ -141,7 +141,9 @@ def _outside_project(server: StdioServer) -> StdioServer:
     """
     folder = os.path.abspath(server.cwd or os.curdir)
     if os.path.basename(server.command) == "uv" and server.check is not None:
-        own = cache_path(os.path.join("uv", digest_of(os.fsencode(folder))))
+        # One for each command: two servers of a project may be two projects of `uv`.
+        declared = "\0".join((folder, server.command, *server.args))
+        own = cache_path(os.path.join("uv", digest_of(os.fsencode(declared))))
         return replace(server, env={"UV_PROJECT_ENVIRONMENT": own, **(server.env or {})})
     if server.command != "npx" or not fetches_only(server.command, server.args, folder):
         return server

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.runtime.redaction import current_folder
+from satchel.sources.search_roots import home_path
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -57,12 +58,6 @@ def relative(path: str) -> str:
 def short_path(path: str) -> str:
     """Return a path relative to the current folder or to `~`, where possible."""
     return home_path(relative(path))
-
-
-def home_path(path: str) -> str:
-    """Return a path relative to `~`, where possible."""
-    home = os.path.expanduser("~")
-    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}{os.sep}") else path
 
 
 def with_short_paths(text: str) -> str:

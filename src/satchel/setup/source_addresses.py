@@ -50,6 +50,11 @@ class SourceAddress:
         last = (self.subdirectory or self.location).rstrip("/").rpartition("/")[2]
         return ARCHIVE_ENDING.sub("", last.removesuffix(".git")) or "source"
 
+    @property
+    def is_path(self) -> bool:
+        """Return whether it is a path on this machine."""
+        return self.kind != "git" and not self.text.startswith("https://")
+
     def pinned(self, commit: str) -> "SourceAddress":
         """Return it with the whole name of the commit if its beginning was given."""
         if len(self.rev) < _LEAST_OF_COMMIT or not commit.startswith(self.rev.lower()):

@@ -14,8 +14,9 @@ from satchel.formats.toml_tables import toml_table
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.artefact_signatures import digest_of_file
+from satchel.setup.source_addresses import SourceAddress, read_address
 from satchel.setup.source_units import UnitKind
-from satchel.sources.search_roots import own_plugins
+from satchel.sources.search_roots import home_path, own_plugins
 from satchel.text import one_line, shorten
 
 RECORD_FILE = "sources.toml"
@@ -66,6 +67,19 @@ class AddedFolder:
             path = os.path.join(self.path, name)
             if self.is_project and not is_inside(os.path.realpath(path), here):
                 raise SatchelError("leads out of the project", where=path, fix="remove the link")
+
+    def recorded(self, address: SourceAddress) -> str:
+        """Return how a source is recorded: for the user the same place wherever it is read."""
+        is_fixed = self.is_project or not address.is_path
+        return address.text if is_fixed else home_path(address.location)
+
+    def address_of(self, source: str) -> SourceAddress:
+        """Return a recorded source. Raises `SatchelError` if it cannot be used."""
+        address = read_address(source)
+        if address.text != self.recorded(address):
+            message = "is relative, so it may be another folder now"
+            raise SatchelError(message, where=source, fix="remove it, and add it again")
+        return address
 
     def target(self, kind: UnitKind, name: str) -> str:
         """Return the folder of a skill or plugin."""

@@ -143,6 +143,12 @@ def full_path(path: str | os.PathLike[str]) -> str:
     return _absolute(os.path.expanduser(os.fspath(path)))
 
 
+def home_path(path: str) -> str:
+    """Return a path relative to `~`, where possible."""
+    home = os.path.expanduser("~")
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}{os.sep}") else path
+
+
 def _absolute(path: str) -> str:
     try:
         return os.path.abspath(path)

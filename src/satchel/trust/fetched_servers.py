@@ -54,11 +54,14 @@ _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 """A variable of the user's, with its default, if it has one."""
 _FOLDER_NAME = re.compile(
-    "PWD|CWD|HOME|DIR|PATH|ROOT|FOLDER|SPACE|PROJECT|PREFIX|VIRTUAL|VENV", re.IGNORECASE
+    "(PWD|CWD|HOME|DIR|DIRECTORY|PATH|ROOT|FOLDER|SPACE|PREFIX|VENV|VIRTUAL_ENV|PROJECT)S?(_|\\d|$)"
+    "(?!(ID|KEY|NAME|TOKEN|REF|NUMBER|URL|URI)$)",
+    re.IGNORECASE,
 )
 """In the name of a variable that may hold the project's folder."""
 _SEARCH_NAME = re.compile(
-    "PATH|HOME|DIR|ROOT|PREFIX|^(LD|DYLD|NODE|UV|PIP|NPM|BUN|DENO)_|^(PYTHON|PERL|RUBY|BASH|GIT)",
+    "(PATH|HOME|DIR|DIRECTORY|ROOT|PREFIX)S?(_|$)|^(LD|DYLD|NODE|UV|PIP|NPM_CONFIG|BUN|DENO|GIT)_"
+    "|^(PYTHON|PERL|RUBY|BASH)",
     re.IGNORECASE,
 )
 """In the name of a variable that may say where a program looks for others, and for options."""

@@ -110,7 +110,7 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     """Read a file or link. Raises `UnreadableFileError` unless it is compared completely."""
     if os.path.islink(path):
         text, target = f"link to {os.readlink(path)}", real_path(path)
-        _require_one_target(path, root)
+        require_one_target(path, root)
         if is_inside(target, project) and not is_inside(target, root):
             raise UnreadableFileError(f"{path} is a link that leads out of the plugin")
         if is_inside(target, root) and os.path.isfile(target):
@@ -125,7 +125,7 @@ def _program(path: str, root: str, project: str, *, with_text: bool) -> CodeFile
     return CodeFile(digest_of(data), text)
 
 
-def _require_one_target(link: str, root: str) -> None:
+def require_one_target(link: str, root: str) -> None:
     """Raise `UnreadableFileError` for a link that may lead elsewhere for another program.
 
     Such as one through `/proc`, or one that returns into `root` through a link outside of it.

@@ -18,7 +18,12 @@ from satchel.files.file_reader import (
     reason_of,
 )
 from satchel.files.secret_files import leads_to_secret
-from satchel.trust.program_files import CodeFile, CodeProblem, read_code_file
+from satchel.trust.program_files import (
+    CodeFile,
+    CodeProblem,
+    read_code_file,
+    require_one_target,
+)
 
 _MOST_FILES = 20_000
 _CHUNK = 1024 * 1024
@@ -34,8 +39,8 @@ def read_skill_code(
     resolved `bounds`; their own text counts under a name that ends with a slash. Of other links
     only the text counts.
     """
-    walk = _Walk(bounds, with_text=with_text)
     root = real_path(folder)
+    walk = _Walk(root, bounds, with_text=with_text)
     try:
         walk.enter(root, "", (root,))
     except UnreadableFileError as error:
@@ -67,8 +72,8 @@ def _cached_digest(path: str, _stamp: Stamp) -> str:
 class _Walk:
     """The files of a skill that were read until now."""
 
-    def __init__(self, bounds: str, *, with_text: bool) -> None:
-        self.bounds, self.with_text = bounds, with_text
+    def __init__(self, root: str, bounds: str, *, with_text: bool) -> None:
+        self.root, self.bounds, self.with_text = root, bounds, with_text
         self.files: dict[str, CodeFile] = {}
         self.folders = 0
 
@@ -97,6 +102,7 @@ class _Walk:
             text = f"link to {os.readlink(path)}"
         except OSError as error:
             raise UnreadableFileError(f"{key} cannot be read: {reason_of(error)}") from None
+        require_one_target(path, self.bounds)
         is_followed = (
             is_inside(target, self.bounds) and target not in above and os.path.exists(target)
         )
@@ -111,7 +117,8 @@ class _Walk:
         if os.path.isdir(path):
             if path not in above:  # A link led above it.
                 self.enter(path, f"{key}/", (*above, path))
-        elif not is_replaceable(path):
+        # By the name that Python finds it by: behind a link it may be run as it is.
+        elif not is_replaceable(os.path.join(self.root, key)):
             self.files[key] = self._file(path, key)
 
     def _file(self, path: str, key: str) -> CodeFile:

@@ -55,6 +55,7 @@ def command(
     """
     folder = AddedFolder(is_project=project)
     folder.require_own()
+    folder.records()  # What cannot be recorded is not placed.
     adder = _Adder(terminal=Terminal(console), folder=folder, signer=signer, agrees=yes)
     try:
         address = read_address(source)
@@ -169,7 +170,7 @@ def _require_free(folder: AddedFolder, unit: SourceUnit, address: SourceAddress)
         return
     for record in folder.records():
         if (record.kind, record.name) == (unit.kind, unit.name):
-            if record.source == address.text:
+            if record.source == folder.recorded(address):
                 fix = f"run 'satchel update {unit.name}'"
                 raise SatchelError("was added before", where=target, fix=fix)
             fix = f"run 'satchel remove {unit.name}' first"

@@ -12,6 +12,7 @@ import click
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.rendering import workflow_command
+from satchel.cli.trust_report import shown_text
 from satchel.names import near_misses
 from satchel.reports.short_texts import count, relative
 from satchel.scan.file_scanner import ScanFinding, scan_path
@@ -55,7 +56,8 @@ def command(
                 console.out(_github_line(it))
         case _:
             for it in reported:
-                console.out(f"{relative(it.path)}:{it.line}: {it.rule}: {it.text}")
+                place = f"{shown_text(relative(it.path))}:{it.line}"
+                console.out(f"{place}: {it.rule}: {it.text}")
             for rule, number in sorted(Counter(it.rule for it in reported).items()):
                 console.say(f"{rule} ({number}): {SCAN_RULES[rule].meaning}")
     console.say(count(len(reported), "finding"))

@@ -13,7 +13,8 @@ from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
 from satchel.configuration.projects import Project, TrustLevel
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
-from satchel.reports.short_texts import count, home_path, short_path
+from satchel.reports.short_texts import count, short_path
+from satchel.sources.search_roots import home_path
 from satchel.trust.code_units import CodeUnit
 from satchel.trust.project_inventory import ProjectInventory, read_inventory
 from satchel.trust.trust_record import TrustRecord, TrustStore

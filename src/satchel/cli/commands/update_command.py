@@ -21,7 +21,7 @@ from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.setup.artefact_signatures import Signer, recorded, time_of
-from satchel.setup.source_addresses import SourceAddress, read_address
+from satchel.setup.source_addresses import SourceAddress
 from satchel.setup.source_fetch import FetchedSource, fetched
 from satchel.setup.source_records import RECORD_FILE, AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit, find_units
@@ -74,7 +74,7 @@ class _Updater:
 
     def _address(self, text: str) -> SourceAddress:
         try:
-            return read_address(text)
+            return self.folder.address_of(text)
         except SatchelError as problem:
             file = f"{self.folder.shown}/{RECORD_FILE}"
             raise SatchelError(f"its source in {file} cannot be used: {problem}") from None
