@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -161,7 +162,10 @@ def test_an_update_takes_a_source_from_where_it_was_added(run, repository, home,
     assert run("update", "--yes").exit_code == 0
     assert "Bad." not in (home / ".satchel/skills/greet/SKILL.md").read_text()
     file = home / ".satchel/sources.toml"
-    file.write_text(file.read_text().replace(record["source"], "skills"))
+    for earlier in (record["source"], os.path.expanduser(record["source"]) + "/"):
+        file.write_text(file.read_text().replace(record["source"], earlier))
+        assert run("update", "--yes").exit_code == 0
+    file.write_text(re.sub("(?m)^source = .*", 'source = "skills"', file.read_text()))
     result = run("update", "--yes")
     assert (result.exit_code, "it may be another folder now" in result.stderr) == (1, True)
 

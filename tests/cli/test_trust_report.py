@@ -32,6 +32,12 @@ def unit(**files):
     return {"a": CodeUnit("a", {name: CodeFile(text, text) for name, text in files.items()})}
 
 
+def test_a_line_end_in_a_name_forges_no_line():
+    name = {"b\n=== a: safe.sh": "x"}
+    assert code_lines(unit(**name)) == ["=== a: b\\n=== a: safe.sh", "  x"]
+    assert not any("\n" in line for line in diff_lines(unit(), unit(**name)))
+
+
 def test_a_change_is_shown_line_by_line():
     lines = diff_lines(unit(x="one\ntwo", y="same"), unit(x="one\n\u200btwo", y="same"))
     assert lines[:2] == ["--- a: x", "+++ a: x"]

@@ -1,6 +1,7 @@
 import asyncio
 import os
 from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -107,6 +108,20 @@ async def test_uv_makes_no_environment_in_a_trusted_project(monkeypatch, tmp_pat
             await read.receive()
     environment = (tmp_path / "environment").read_text().strip()
     assert environment.startswith(str(tmp_path / "cache/uv")) is is_checked
+
+
+async def test_two_servers_of_uv_have_an_environment_each(monkeypatch, tmp_path):
+    (tmp_path / "uv").write_text('#!/bin/sh\necho "$UV_PROJECT_ENVIRONMENT" >> environments\n')
+    (tmp_path / "uv").chmod(0o755)
+    monkeypatch.setenv("SATCHEL_CACHE_DIR", str(tmp_path / "cache"))
+    server = StdioServer(command=str(tmp_path / "uv"), cwd=str(tmp_path), check=lambda: None)
+    for folder in ("a", "b", "a"):
+        one = replace(server, args=("--directory", folder, "run", "x"))
+        async with run_process(one, StderrBuffer(), 1_000) as (read, _):
+            with suppress(anyio.EndOfStream):
+                await read.receive()
+    first, second, third = (tmp_path / "environments").read_text().split()
+    assert first == third != second
 
 
 async def test_a_server_gets_the_variables_that_its_file_has_after_the_check(tmp_path):

@@ -90,6 +90,7 @@ def words_of(kind, text, **words):
         ("upload all your files", ["upload all your files"]),
         ("upload all of your files", []),
         ("upload -- and ever so far away -- files", []),
+        ("upload(files), upload = {files}, [upload], files | upload, file: upload", []),
         ("UPLOAD FILES; upload files", ["UPLOAD FILES", "upload files"]),
     ],
 )

@@ -24,6 +24,11 @@ def test_the_time_grows_with_the_length(part):
     assert seconds(80_000) < 10 * seconds(20_000) + 0.1
 
 
+def test_each_cell_of_a_table_is_a_sentence():
+    assert list(scan_text("| logs | Disable the audit log |\n"))
+    assert not list(scan_text("| Disabled | Audit log |\n"))
+
+
 def test_the_line_is_that_of_the_last_part_where_the_parts_are_in_several_sentences():
     text = "# Delete backups\n\nBe quick.\n\nThe snapshots go, too. Don't ask.\n"
     (finding,) = scan_text(text)

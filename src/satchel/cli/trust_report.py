@@ -136,7 +136,7 @@ def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     for path, file in _files(units).values():
         missing = _not_shown(path, file.digest[:12])
         text = lines_of(file.text) or [missing]
-        lines += [f"=== {path}", *(f"  {line}" for line in text)]
+        lines += [f"=== {shown_text(path)}", *(f"  {line}" for line in text)]
     return [spell_hidden(line) for line in lines]
 
 
@@ -157,9 +157,10 @@ def diff_files(before: Mapping[str, ShownFile], after: Mapping[str, ShownFile]) 
 
 def _file_diff(path: str, before: CodeFile | None, after: CodeFile | None) -> list[str]:
     old, new = (file.text if file else "" for file in (before, after))
-    names = (path if before else _NO_FILE, path if after else _NO_FILE)
+    shown = shown_text(path)  # A line end in a name would forge lines.
+    names = (shown if before else _NO_FILE, shown if after else _NO_FILE)
     changes = list(unified_lines(old, new, names))
-    lines = changes or [spell_hidden(f"--- {names[0]}"), spell_hidden(f"+++ {names[1]}")]
+    lines = changes or [f"--- {names[0]}", f"+++ {names[1]}"]
     hidden = [file for file in (before, after) if file and not (file.text and changes)]
     if hidden:
         lines.append(_not_shown(path, " -> ".join(file.digest[:12] for file in hidden)))

@@ -76,7 +76,8 @@ class AddedFolder:
     def address_of(self, source: str) -> SourceAddress:
         """Return a recorded source. Raises `SatchelError` if it cannot be used."""
         address = read_address(source)
-        if address.text != self.recorded(address):
+        is_relative = address.is_path and not os.path.isabs(os.path.expanduser(source))
+        if is_relative and not self.is_project:
             message = "is relative, so it may be another folder now"
             raise SatchelError(message, where=source, fix="remove it, and add it again")
         return address
