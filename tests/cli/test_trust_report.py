@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from satchel.cli.trust_report import code_lines, diff_lines, shown_text
 from satchel.text import has_hidden, spell_hidden
 from satchel.trust.code_units import CodeUnit
-from satchel.trust.program_files import CodeFile
+from satchel.trust.runnable_files import CodeFile
 
 TEXTS = st.text(alphabet=st.characters() | st.sampled_from("\x1b\u200b\u202e\n\r\t\\"))
 

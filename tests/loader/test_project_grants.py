@@ -7,7 +7,7 @@ from satchel.configuration.projects import TrustLevel
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader.project_grants import Grant, StartCheck
 from satchel.trust.code_units import CodeUnit
-from satchel.trust.program_files import CodeFile, CodeProblem
+from satchel.trust.runnable_files import CodeFile, CodeProblem
 
 
 def unit(digest, problem=None):

@@ -32,7 +32,7 @@ from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.files.atomic_write import write_atomic
 from satchel.trust.code_units import CodeUnit
-from satchel.trust.program_files import CodeFile
+from satchel.trust.runnable_files import CodeFile
 from satchel.configuration.projects import TrustLevel
 from satchel.trust.trust_record import TrustStore, new_record
 from satchel.formats.lock_file import Lock, LockEntry

@@ -11,7 +11,7 @@ from satchel.settings import Limits
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.sources.skill_scan import scan_skills
-from satchel.trust import program_files
+from satchel.trust import runnable_files
 from satchel.trust.code_units import (
     LISTING,
     change_of_plugin,
@@ -191,7 +191,7 @@ def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_ski
     script.write_text("x" * 9)
     root = search_root(tmp_path / "skills", RootKind.SKILLS)
     (finding,) = scan_skills(root, Limits()).findings.values()
-    monkeypatch.setattr(program_files, "_LARGEST_PROGRAM", 4)
+    monkeypatch.setattr(runnable_files, "_LARGEST_PROGRAM", 4)
     unit = skill_unit(finding, str(tmp_path), with_text=True)
     assert unit == skill_unit(finding, str(tmp_path))
 
@@ -272,8 +272,8 @@ def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
 @pytest.mark.parametrize("limit", ["number", "size"])
 def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, limit):
     number, size = (1, 9) if limit == "number" else (9, 1)
-    monkeypatch.setattr(program_files, "_MOST_PROGRAM_FILES", number)
-    monkeypatch.setattr(program_files, "_LARGEST_PROGRAM", size)
+    monkeypatch.setattr(runnable_files, "_MOST_PROGRAM_FILES", number)
+    monkeypatch.setattr(runnable_files, "_LARGEST_PROGRAM", size)
     for name in "ab":
         (tmp_path / name).write_text("12")
     unit = files_of_settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
@@ -373,7 +373,7 @@ def test_what_satchel_reads_itself_counts_if_a_command_may_hide_its_name(
 
 
 def test_a_project_that_cannot_be_compared_holds_only_such_servers(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_files, "_MOST_PROGRAM_FILES", 3)
+    monkeypatch.setattr(runnable_files, "_MOST_PROGRAM_FILES", 3)
     for name in "abc":
         (tmp_path / name).touch()
     unit = around(tmp_path, ANY)

@@ -13,7 +13,7 @@ from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError
 from satchel.trust.code_units import CodeUnit
-from satchel.trust.program_files import CodeFile
+from satchel.trust.runnable_files import CodeFile
 from satchel.trust.trust_record import TrustRecord, TrustStore, _parsed, _written, new_record
 
 UNIT = CodeUnit("plugins/a", {"tools.py": CodeFile("d1", "x = 1\n")})

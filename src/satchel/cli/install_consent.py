@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from satchel.cli.trust_report import shown_text
@@ -16,9 +16,9 @@ from satchel.sources.marketplaces import MARKETPLACE_FILE
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root
-from satchel.trust.code_units import LISTING, CodeUnit, plugin_unit
-from satchel.trust.program_files import is_skill_code
-from satchel.trust.project_inventory import servers_of_plugin
+from satchel.trust.code_units import LISTING, CodeUnit, plugin_unit, skill_unit
+from satchel.trust.project_inventory import scan_skills_of, servers_of_plugin
+from satchel.trust.runnable_files import is_skill_code
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal
@@ -30,15 +30,25 @@ _HOOK = re.compile(rb"\bdef (satchel_\w+)")
 
 def code_of(plugin: PluginFinding) -> CodeUnit | None:
     """Return what of a plugin's folder could run, `None` if nothing could."""
-    unit, chosen = plugin_unit(plugin, plugin.path), plugin.chosen
-    if unit is None or not chosen:
-        return unit
-    files = {
-        name: file
-        for name, file in unit.files.items()
-        if name == LISTING or any(is_inside(name, path) for path in chosen)
-    }
-    return replace(unit, files=files) if files.keys() - {LISTING} else None
+    base, chosen = plugin.path, plugin.chosen
+    skills = (skill for scan in scan_skills_of(plugin, base) for skill in scan.findings.values())
+    all_units = plugin_unit(plugin, base), *(skill_unit(skill, base) for skill in skills)
+    units = [unit for unit in all_units if unit]
+    files = {_in_plugin(name, unit): file for unit in units for name, file in unit.files.items()}
+    if chosen:
+        files = {
+            name: file
+            for name, file in files.items()
+            if name == LISTING or any(is_inside(name, path) for path in chosen)
+        }
+    problem = next((unit.problem for unit in units if unit.problem), None)
+    return CodeUnit(base, files, problem) if files.keys() - {LISTING} else None
+
+
+def _in_plugin(name: str, unit: CodeUnit) -> str:
+    """Return the name of a file in the folder of the plugin."""
+    folder = unit.key.partition("#")[0]
+    return name if folder == os.curdir else f"{folder}/{name}"
 
 
 def lines_of_folder(

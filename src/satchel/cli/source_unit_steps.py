@@ -23,8 +23,8 @@ from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit
 from satchel.sources.folder_reader import list_folder
 from satchel.text import one_line
-from satchel.trust.program_files import CodeFile, read_code_file
 from satchel.trust.project_inventory import servers_of_plugin
+from satchel.trust.runnable_files import read_code_file
 from satchel.trust.tree_digest import folder_digest, read_digests
 
 
@@ -82,10 +82,7 @@ def folder_diff(before: str, after: str) -> list[str]:
 def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, ShownFile]:
     """Return the files of a folder that have one of the names."""
     paths = {name: os.path.join(folder, *name.split("/")) for name in names if name in digests}
-    return {
-        name: (name, read_code_file(path, folder) or CodeFile(digests[name]))
-        for name, path in paths.items()
-    }
+    return {name: (name, read_code_file(path, folder)) for name, path in paths.items()}
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

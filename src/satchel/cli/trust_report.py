@@ -20,8 +20,8 @@ from satchel.text import lines_of, spell_hidden, unified_lines
 if TYPE_CHECKING:
     from satchel.cli.console import Console
     from satchel.trust.code_units import CodeUnit
-    from satchel.trust.program_files import CodeFile
     from satchel.trust.project_inventory import ProjectInventory
+    from satchel.trust.runnable_files import CodeFile
 
 ShownFile: TypeAlias = "tuple[str, CodeFile]"
 """What is shown of the path of a file, and the file."""

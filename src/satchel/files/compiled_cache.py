@@ -51,8 +51,12 @@ def forget_compiled(path: str) -> None:
 
 
 def is_replaceable(path: str) -> bool:
-    """Return whether a file is compiled from a source beside, so Python makes it again."""
+    """Return whether a file is compiled from a source beside, so Python makes it again.
+
+    It has a tag, as `STEM.TAG.pyc`: a `STEM.pyc` there could be imported without a source.
+    """
     folder, name = os.path.split(path)
     above, last = os.path.split(folder)
-    is_cached = last == "__pycache__" and name.endswith(".pyc")
-    return is_cached and os.path.isfile(os.path.join(above, f"{name.partition('.')[0]}.py"))
+    stem, _, tag = name.removesuffix(".pyc").partition(".")
+    is_cached = last == "__pycache__" and name.endswith(".pyc") and tag != ""
+    return is_cached and os.path.isfile(os.path.join(above, f"{stem}.py"))

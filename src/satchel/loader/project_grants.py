@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
     from satchel.files.file_reader import StampedPath
     from satchel.trust.code_units import CodeUnit
-    from satchel.trust.program_files import CodeProblem
+    from satchel.trust.runnable_files import CodeProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

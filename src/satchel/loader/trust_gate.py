@@ -306,10 +306,7 @@ def _checked_skill(finding: SkillFinding, grant: Grant) -> SkillFinding:
     unit = skill_unit(finding, grant.project.folder)
     if unit is None and finding.root.scripts is ScriptRule.COMPARE:
         return finding
-    # The scripts of a plugin's skills are part of the plugin.
-    is_own = finding.root.scope is Precedence.PROJECT
-    is_allowed = grant.allows(unit) if is_own else not (unit and unit.problem)
-    rule = ScriptRule.COMPARE if is_allowed else ScriptRule.NEVER
+    rule = ScriptRule.COMPARE if grant.allows(unit) else ScriptRule.NEVER
     problems = tuple(item for item in finding.diagnostics if item.code != "code-held")
     if unit and unit.problem:
         subject = f"the scripts of skill {finding.name!r} are"

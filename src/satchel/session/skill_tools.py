@@ -22,7 +22,7 @@ from satchel.tools import FunctionTool, Image, Text
 from satchel.tools.callables import in_thread
 from satchel.trust.code_units import change_of_skill
 from satchel.trust.locked_skill_reader import LockedSkillReader, not_comparable
-from satchel.trust.program_files import CodeProblem
+from satchel.trust.runnable_files import CodeProblem
 
 _LONGEST_NAME = 200
 _FEW = 5

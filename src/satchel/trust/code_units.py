@@ -24,18 +24,18 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.skill_findings import SKILL_FILE
 from satchel.trust.compiled_files import may_use_compiled
 from satchel.trust.fetched_servers import may_hide_names, may_use_project, readings, runs_from_above
 from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folder
-from satchel.trust.program_files import (
+from satchel.trust.runnable_files import (
     CodeFile,
     CodeProblem,
+    changed_meanwhile,
     is_skill_code,
-    read_code_file,
     runnable_files,
     text_of,
 )
-from satchel.trust.skill_code import read_skill_code
 
 if TYPE_CHECKING:
     from satchel.configuration.selection import SelectionFile
@@ -80,17 +80,25 @@ class CodeUnit:
 
 
 def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
-    """Return the code of a plugin in a project, `None` if nothing of it could run."""
-    files, problem = _programs_in(finding.path, base, finding.servers, with_text=with_text)
-    if not (finding.sources or finding.servers or files):
+    """Return the code of a plugin in a project, `None` if nothing of it could run.
+
+    The scripts of its skills are units of their own.
+    """
+    if not (finding.sources or finding.servers):
         return None
+    read = finding.folder.files
+    # If a server may use the files on disk, these count, and must be the bytes that are imported.
+    files, problem = _programs_in(finding.path, base, finding.servers, with_text=with_text)
+    if files:
+        digests = {name: file.digest for name, file in files.items()}
+        problem = problem or changed_meanwhile(finding.path, read, digests)
+    else:
+        files = {file.name: _code_file(file, with_text=with_text) for file in read}
     if _is_same(finding.path, base) and any(leads_out(it, base, base) for it in finding.servers):
         problem = problem or CodeProblem(
             "a server of it names '..'", "copy what the server uses into its folder"
         )
     problem = problem or _used_above(finding.servers, base)
-    # Last: these are the bytes that are imported.
-    files |= {file.name: _code_file(file, with_text=with_text) for file in finding.folder.files}
     if finding.servers:
         tables = [{"name": server.name, **server.table} for server in finding.servers]
         files[_SERVERS] = _definition(tables, with_text=with_text)
@@ -154,7 +162,7 @@ def _project_unit(
         base, base, servers, with_text=with_text, with_skill_texts=hides_names
     )
     if not hides_names:
-        declared = _declared(servers, base)
+        declared = declared_texts(servers, base)
         files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
     # What was compared once is compared for good: a file that is gone must not change that.
     files |= {f"{_SERVERS}{it.name}/": CodeFile(digest_of(b"")) for it in servers}
@@ -169,19 +177,20 @@ def _programs_in(
     with_text: bool = False,
     with_skill_texts: bool = False,
 ) -> tuple[dict[str, CodeFile], CodeProblem | None]:
-    """Return the files of a folder that its scripts and the servers in it could run."""
+    """Return the files of a folder that servers in it could run."""
+    if not any(server.is_local for server in servers):
+        return {}, None
     return runnable_files(
         folder,
         base,
-        _declared(servers, folder),
-        only_scripts=not any(server.is_local for server in servers),
+        declared=declared_texts(servers, folder),
         with_text=with_text,
         with_compiled=may_run_compiled(server.table for server in servers),
         with_skill_texts=with_skill_texts,
     )
 
 
-def _declared(servers: Iterable[McpServerManifest], folder: str) -> str:
+def declared_texts(servers: Iterable[McpServerManifest], folder: str) -> str:
     """Return what servers declare, as it is written and as it is filled in."""
     return "\0".join(text for server in servers for text in filled_texts(server, folder))
 
@@ -235,8 +244,10 @@ def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> 
     """Return the scripts of a skill with what they may use, as read now; `None` without any."""
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
-    files, problem = _skill_programs(finding.path, finding.bounds.root(), with_text=with_text)
-    return CodeUnit(os.path.relpath(finding.path, base), files, problem)
+    files, problem = runnable_files(finding.path, finding.bounds.root(), with_text=with_text)
+    key = os.path.relpath(finding.path, base)
+    # A folder that is searched for skills, and is one itself, may also be a plugin.
+    return CodeUnit(key if finding.key else f"{key}#{SKILL_FILE}", files, problem)
 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
@@ -279,14 +290,11 @@ def change_of_plugin(
     `path` is the folder of the plugin, with `trusted` files, and `base` its project, with those of
     `project`. It is a problem if the files cannot be compared.
     """
-    root, before = real_path(path), _programs(trusted)
+    if not any(server.is_local for server in servers):
+        return ""
     files, problem = _programs_in(path, base, servers)
     now = {name: file.digest for name, file in files.items()}
-    for name, digest in before.items():
-        # An imported file is compared by its content, also behind a link.
-        if now.get(name) != digest and (file := read_code_file(os.path.join(root, name), root)):
-            now[name] = file.digest
-    if change := problem or _used_above(servers, base) or first_change(before, now):
+    if change := problem or _used_above(servers, base) or first_change(_programs(trusted), now):
         return change
     earlier = _servers_of(project)
     if server not in earlier and all(
@@ -359,19 +367,5 @@ def change_of_skill(folder: str, root: str, trusted: Mapping[str, str]) -> str |
 
     `trusted` has the digests of all of them. It is a problem if the files cannot be compared.
     """
-    programs, problem = _skill_programs(folder, root)
-    now = {name: file.digest for name, file in programs.items()}
-    return problem or first_change(trusted, now).rstrip("/")
-
-
-def _skill_programs(
-    folder: str, root: str, *, with_text: bool = False
-) -> tuple[dict[str, CodeFile], CodeProblem | None]:
-    """Return what scripts of a skill may run: all of its files but texts outside of `scripts`."""
-    files, problem = read_skill_code(folder, root, with_text=with_text)
-    programs = {
-        name: file
-        for name, file in files.items()
-        if is_skill_code(name) or not name.endswith(".md")
-    }
-    return programs, problem
+    files, problem = runnable_files(folder, root)
+    return problem or first_change(trusted, {name: file.digest for name, file in files.items()})

@@ -14,25 +14,31 @@ from satchel.sources.skill_files import (
 )
 from satchel.sources.skill_findings import SkillFinding
 from satchel.text import one_line, shorten
-from satchel.trust.program_files import CodeProblem
-from satchel.trust.tree_digest import changed_file, files_of_skill
+from satchel.trust.runnable_files import CodeProblem
+from satchel.trust.tree_digest import changed_file, program_files, served_files
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockedSkillReader(BlockingSkillReader):
     """Reads a skill in a folder; refuses what changed since."""
 
     local: LocalSkillReader
     digests: Mapping[str, str]
-    """The digest of each file, by its name."""
+    """The digest of each file that is served, by its name."""
+    programs: Mapping[str, str]
+    """The digests of all files that its scripts could run."""
     access: SkillAccess
     """What could be done with it without the lock, which allows nothing more."""
 
     @classmethod
     def of(cls, finding: SkillFinding) -> Self:
         """Return a reader of a skill as it was found. Raises `UnreadableFileError`."""
+        local = LocalSkillReader(finding.bounds, finding.path)
         return cls(
-            LocalSkillReader(finding.bounds, finding.path), files_of_skill(finding), finding.access
+            local=local,
+            digests=served_files(finding),
+            programs=program_files(finding),
+            access=finding.access,
         )
 
     def read(self, name: str, limits: Limits) -> ServedFile:
@@ -44,7 +50,7 @@ class LockedSkillReader(BlockingSkillReader):
 
     def verify(self) -> None:
         """Compare the whole folder, before a script runs. Raises `ToolError`."""
-        change = changed_file(self.digests, self.local.folder, self.local.root)
+        change = changed_file(self.programs, self.local.folder, self.local.root)
         if isinstance(change, CodeProblem):
             raise not_comparable(change)
         if change:

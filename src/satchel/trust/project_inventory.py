@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from satchel.configuration.selection import SelectionFile
     from satchel.diagnostics import Diagnostic
     from satchel.sources.plugin_findings import PluginFinding
-    from satchel.sources.skill_findings import SkillFinding
+    from satchel.sources.skill_findings import SkillFinding, SkillScan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,21 +117,15 @@ def read_inventory(project: Project) -> ProjectInventory:
     roots = _roots(project, files)
     plugin_scans = [scan_plugins(it, limits) for it in roots if it.holds is RootKind.PLUGINS]
     plugins = tuple(finding for scan in plugin_scans for finding in scan.findings.values())
-    skill_roots = [it for it in roots if it.holds is RootKind.SKILLS]
-    skill_roots += [root for plugin in plugins for root in _roots_of_plugin(plugin, base)]
-    skill_scans = [scan_skills(root, limits) for root in skill_roots]
+    skill_scans = [scan_skills(it, limits) for it in roots if it.holds is RootKind.SKILLS]
+    skill_scans += [scan for plugin in plugins for scan in scan_skills_of(plugin, base)]
     skills = tuple(finding for scan in skill_scans for finding in scan.findings.values())
     units = [
         *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
         *(_project_of(plugin, base) for plugin in plugins),
         *(settings_unit(file, with_text=True) for file in files),
         *(project_of_settings(file, base, with_text=True) for file in files),
-        *(
-            skill_unit(finding, base, with_text=True)
-            for finding in skills
-            # The scripts of a plugin's skills are part of the plugin.
-            if finding.root.scope is Precedence.PROJECT
-        ),
+        *(skill_unit(finding, base, with_text=True) for finding in skills),
     ]
     servers = [server for file in files for server in _servers_of_file(file)]
     servers += [server for plugin in plugins for server in servers_of_plugin(plugin)]
@@ -176,10 +170,11 @@ def _roots(project: Project, files: Iterable[SelectionFile]) -> tuple[SearchRoot
     )
 
 
-def _roots_of_plugin(plugin: PluginFinding, base: str) -> Iterable[SearchRoot]:
+def scan_skills_of(plugin: PluginFinding, base: str) -> Iterable[SkillScan]:
+    """Yield the skills of a plugin in the project `base`."""
     for folder in plugin.skills:
         root = skills_of_plugin(folder, plugin.path, plugin.policy, plugin.folder_name)
-        yield replace(root, within=root.within or base, project=base)
+        yield scan_skills(replace(root, within=root.within or base, project=base), Limits())
 
 
 def _project_of(plugin: PluginFinding, base: str) -> CodeUnit | None:

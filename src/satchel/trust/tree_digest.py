@@ -8,20 +8,26 @@ of the skill or plugin could use them.
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
-from glob import escape, glob
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import all_suffixes
 from pathlib import PurePosixPath
 
 from satchel.files.contained_files import Bounds
 from satchel.files.file_reader import UnitFile, UnreadableFileError, is_inside, real_path
+from satchel.formats.mcp_json import McpServerManifest
 from satchel.sources.folder_reader import FolderReader
 from satchel.sources.package_scan import PackageFinding
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.skill_findings import SkillFinding
-from satchel.trust.code_units import first_change, may_run_compiled
-from satchel.trust.program_files import CodeProblem, is_skill_code
-from satchel.trust.skill_code import file_digest, read_skill_code
+from satchel.trust.code_units import declared_texts, first_change, may_run_compiled
+from satchel.trust.runnable_files import (
+    CodeProblem,
+    changed_meanwhile,
+    file_digest,
+    is_skill_code,
+    link_digest,
+    runnable_files,
+)
 
 _MOST_FILES = 100_000
 _CHUNK = 1024 * 1024
@@ -37,61 +43,83 @@ def tree_digest(files: Iterable[tuple[str, str]]) -> str:
 
 
 def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
-    """Return the digest of a skill as it was read, or of all files of a plugin.
+    """Return the digest of a skill or plugin: of what is served, or of all that it could run.
 
     Raises `UnreadableFileError`, also if it changes while it is read.
     """
     if isinstance(finding, SkillFinding):
-        return tree_digest(files_of_skill(finding).items())
+        served, programs = served_files(finding), program_files(finding)
+        return tree_digest((programs or served).items())
     return _of_plugin(finding) if isinstance(finding, PluginFinding) else _of_package(finding)
 
 
-def files_of_skill(finding: SkillFinding) -> dict[str, str]:
-    """Return the digests of a skill's files, by name. Raises `UnreadableFileError`.
+def served_files(finding: SkillFinding) -> dict[str, str]:
+    """Return the digests of a skill's files that are served. Raises `UnreadableFileError`."""
+    return dict(_hashed(finding.files, finding.path))
 
-    With scripts, these are also the files that are not served.
+
+def program_files(finding: SkillFinding) -> dict[str, str]:
+    """Return the digests of all files that scripts of a skill could run, none without scripts.
+
+    Raises `UnreadableFileError`.
     """
-    served = dict(_hashed(finding.files, finding.path))
-    if not (finding.access.has_folder and any(map(is_skill_code, served))):
-        return served
-    files, problem = _read_whole(finding.path, finding.bounds.root())
-    if problem or not served.items() <= files.items():
-        raise UnreadableFileError(problem.text if problem else _CHANGES)
-    return files
+    if not (finding.access.has_folder and any(is_skill_code(it.name) for it in finding.files)):
+        return {}
+    return _all_files(finding.path, finding.bounds.root(), finding.files)
 
 
-def _read_whole(folder: str, root: str) -> tuple[dict[str, str], CodeProblem | None]:
-    """Return the digests of all files of a folder on disk, by the names that they are served by.
+def _all_files(
+    folder: str,
+    bounds: str,
+    served: Iterable[UnitFile] = (),
+    servers: Sequence[McpServerManifest] = (),
+) -> dict[str, str]:
+    """Return the digests of all files of a folder. Raises `UnreadableFileError`.
 
-    The texts of followed links do not count, nor names with which Kubernetes mounts volumes.
+    They must be those that are served, as these were read.
     """
-    files, problem = read_skill_code(folder, root)
-    return {
-        name: file.digest
-        for name, file in files.items()
-        if not name.endswith("/") and not name.startswith("..")
-    }, problem
+    files, problem = runnable_files(
+        folder,
+        bounds,
+        declared=declared_texts(servers, folder),
+        with_compiled=may_run_compiled(server.table for server in servers),
+        with_skill_texts=True,
+    )
+    digests = {name: file.digest for name, file in files.items()}
+    if problem := problem or changed_meanwhile(folder, served, digests):
+        raise UnreadableFileError(problem.text)
+    return _unmounted(digests)
+
+
+def _unmounted(digests: dict[str, str]) -> dict[str, str]:
+    """Return the files of a folder that Kubernetes mounts by the names that they were made with.
+
+    They are in a folder with a new name each time, to which the link `..data` leads, and at the
+    top there is a link through `..data` to each of them.
+    """
+    for folder in {name.split("/")[0] for name in digests if name.startswith("..")}:
+        if digests.get("..data") == link_digest(folder):
+            inner = {
+                name.removeprefix(f"{folder}/"): digest
+                for name, digest in digests.items()
+                if name.startswith(f"{folder}/")
+            }
+            links = {(name, link_digest(f"..data/{name}")) for name in digests}
+            links.add(("..data", link_digest(folder)))
+            rest = digests.items() - links
+            others = {name: it for name, it in rest if not name.startswith(f"{folder}/")}
+            return digests if inner.keys() & others.keys() else {**inner, **others}
+    return digests
 
 
 def _of_plugin(finding: PluginFinding) -> str:
-    bounds = _bounds_of(finding)
+    bounds, read = _bounds_of(finding), finding.folder.files
     files = read_digests(finding.path, bounds)
-    if any(server.is_local for server in finding.servers) or any(map(is_skill_code, files)):
-        all_files, problem = _read_whole(finding.path, bounds)
-        if problem:
-            raise UnreadableFileError(problem.text)
-        files = all_files | files
-    if may_run_compiled(server.table for server in finding.servers):
-        files |= _compiled_digests(finding.path)
-    served = {file.name: file.digest for file in finding.folder.files}
-    if not served.items() <= files.items():
+    if not {file.name: file.digest for file in read}.items() <= files.items():
         raise UnreadableFileError(_CHANGES)
+    if any(server.is_local for server in finding.servers) or any(map(is_skill_code, files)):
+        files = _all_files(finding.path, bounds, read, finding.servers)
     return tree_digest(files.items())
-
-
-def _compiled_digests(folder: str) -> dict[str, str]:
-    paths = glob(f"{escape(folder)}/**/__pycache__/*.pyc", recursive=True, include_hidden=True)
-    return {os.path.relpath(path, folder): file_digest(path) for path in paths}
 
 
 def _of_package(finding: PackageFinding) -> str:
@@ -162,10 +190,13 @@ def read_digests(folder: str, bounds: str = "") -> dict[str, str]:
 def changed_file(before: Mapping[str, str], folder: str, root: str | Bounds) -> str | CodeProblem:
     """Return the first file of a locked skill that is new, gone or not as it was; `""` if none.
 
-    `before` has the digests of its files by name. It is a problem if they cannot be compared.
+    `before` is what `program_files` returned. It is a problem if the files cannot be compared.
     """
-    now, problem = _read_whole(folder, root.root() if isinstance(root, Bounds) else root)
-    return problem or first_change(before, now)
+    try:
+        now = _all_files(folder, root.root() if isinstance(root, Bounds) else root)
+    except UnreadableFileError as error:
+        return CodeProblem(str(error))
+    return first_change(before, now)
 
 
 def _hashed(files: Iterable[UnitFile], folder: str) -> Iterable[tuple[str, str]]:

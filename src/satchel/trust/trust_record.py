@@ -30,7 +30,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.text import one_line
 from satchel.trust.code_units import CodeUnit
-from satchel.trust.program_files import CodeFile
+from satchel.trust.runnable_files import CodeFile
 
 _FOLDER, _VERSION = "trust", 1
 _OTHERS_MAY_WRITE = 0o022

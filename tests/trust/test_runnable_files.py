@@ -5,8 +5,8 @@ import os
 import pytest
 
 from satchel.files.file_reader import digest_of
-from satchel.trust import skill_code
-from satchel.trust.skill_code import read_skill_code
+from satchel.trust import runnable_files as module
+from satchel.trust.runnable_files import link_digest, runnable_files
 
 DEEP = "/".join(["deep"] * 30)
 X = digest_of(b"x")
@@ -18,7 +18,7 @@ def skill(tmp_path, write_files):
 
 
 def read(skill, **options):
-    return read_skill_code(str(skill), str(skill.parent), **options)
+    return runnable_files(str(skill), str(skill.parent), **options)
 
 
 def digests(skill):
@@ -122,7 +122,7 @@ def test_folders_that_are_too_deep_are_a_problem(skill):
 
 @pytest.mark.parametrize("are_folders", [False, True])
 def test_too_many_files_or_folders_are_a_problem(skill, monkeypatch, are_folders):
-    monkeypatch.setattr(skill_code, "_MOST_FILES", 8)
+    monkeypatch.setattr(module, "_MOST_FILES", 8)
     for number in range(9):
         path = skill / str(number)
         path.mkdir() if are_folders else path.touch()
@@ -130,7 +130,7 @@ def test_too_many_files_or_folders_are_a_problem(skill, monkeypatch, are_folders
 
 
 def test_many_paths_through_links_are_a_problem(skill, monkeypatch):
-    monkeypatch.setattr(skill_code, "_MOST_FILES", 100)
+    monkeypatch.setattr(module, "_MOST_FILES", 100)
     for one in range(8):
         (skill / str(one)).mkdir()
         for other in range(8):

@@ -1,0 +1,295 @@
+"""Find and read the files that programs in a folder could run, and what links there lead to.
+
+Trust, the lock and scripts of skills all compare these. Each file counts once, by its path without
+links, and each link by its text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from typing import NamedTuple
+from unicodedata import normalize
+
+from satchel.files.compiled_cache import is_replaceable
+from satchel.files.file_reader import (
+    Stamp,
+    UnitFile,
+    UnreadableFileError,
+    digest_of,
+    is_inside,
+    real_path,
+    reason_of,
+)
+from satchel.files.open_folder import read_inside
+from satchel.files.secret_files import is_secret_file
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import MIB
+from satchel.sources.skill_findings import SKILL_FILE
+
+_MOST_FILES = 100_000
+_MOST_BYTES = 8 * 1024 * MIB
+_CHUNK = MIB
+_LARGEST_TEXT = MIB
+"""Texts up to this size are shown, others by their digest."""
+_SKIPPED = frozenset((".git", "__pycache__"))
+_SYSTEM_FOLDERS = ("/proc", "/dev")
+_MOST_LINKS = 40
+_USED_ALONE = re.compile(
+    r"[A-Z_-]+|.*\.(md|txt|rst|csv|json|ya?ml|toml|html?|css|png|jpe?g|gif|svg|pdf)"
+)
+"""Files that are not started; of others, the interpreter looks for more where a link leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """The digest of a file or definition, and its text if that was asked for."""
+
+    digest: str
+    text: str = ""
+    """`""` also for a file that is no text, or too long."""
+
+
+class CodeProblem(NamedTuple):
+    """Why code cannot be compared completely, and so is not used."""
+
+    text: str
+    fix: str = "take files out of the folder, or name it in an option or in your own satchel.toml"
+
+
+def runnable_files(
+    folder: str,
+    bounds: str,
+    *,
+    declared: str = "",
+    with_compiled: bool = False,
+    with_skill_texts: bool = False,
+    with_text: bool = False,
+) -> tuple[dict[str, CodeFile], CodeProblem | None]:
+    """Return the files of a folder that could run, and why they cannot be compared completely.
+
+    Left out are `.git`, compiled files that Python makes again, unless `with_compiled`, and, unless
+    `with_skill_texts`, Markdown of skills outside of their `scripts`. What `declared` names is
+    never left out, and no Markdown that a link leads to. Links are followed inside `bounds`; names
+    of files outside of the folder begin with `..`. Of other links only the text counts.
+    """
+    walk, files = _Walk(folder, bounds), dict[str, CodeFile]()
+    walk.declared = _folded(declared)
+    walk.with_compiled = with_compiled or "__pycache__" in declared
+    walk.with_skill_texts = with_skill_texts
+    try:
+        for name, path in walk.paths():
+            if name not in files:
+                files[name] = walk.read(name, path, with_text=with_text)
+    except UnreadableFileError as error:
+        return files, CodeProblem(str(error))
+    return files, None
+
+
+def link_digest(text: str) -> str:
+    """Return the digest of a link that contains a path, which no file has."""
+    return f"link:{digest_of(os.fsencode(f'link to {text}'))}"
+
+
+def changed_meanwhile(
+    folder: str, served: Iterable[UnitFile], digests: Mapping[str, str]
+) -> CodeProblem | None:
+    """Return the problem of a served file that was not read with the same content here."""
+    root = real_path(folder)
+    for file in served:
+        path = real_path(os.path.join(folder, *file.name.split("/")))
+        if file.digest and digests.get(_name(path, root)) != file.digest:
+            return CodeProblem(f"{file.name} changes while it is read", "try again")
+    return None
+
+
+def is_skill_code(name: str) -> bool:
+    """Return whether a file of a skill counts as its code, by its name."""
+    return "/scripts/" in f"/{name}"
+
+
+class _Place(NamedTuple):
+    """A folder to list, and what of it counts."""
+
+    path: str
+    is_whole: bool = False
+    """Whether all in it counts: a link leads into `.git` or `__pycache__`."""
+    counts_texts: bool = False
+    """Whether Markdown counts: behind a link, and in `scripts`."""
+    is_in_skill: bool = False
+
+
+class _Walk:
+    """The files of one folder."""
+
+    declared = ""
+    with_compiled = with_skill_texts = False
+
+    def __init__(self, folder: str, bounds: str) -> None:
+        self.root, self.bounds = real_path(folder), real_path(bounds)
+        self.waiting = [_Place(self.root)]
+        self.bytes = 0
+
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """Yield the names of all files and links, with their paths; some come twice."""
+        seen, number = set[_Place](), 0
+        while self.waiting:
+            place = self.waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            for path in self.entries(place):
+                number += 1
+                yield _name(path, self.root), path
+            if number + len(seen) > _MOST_FILES:
+                raise UnreadableFileError(f"it has more than {_MOST_FILES} files and folders")
+
+    def entries(self, place: _Place) -> Iterator[str]:
+        """Yield the files and links in a folder; folders, also behind links, wait."""
+        try:
+            with os.scandir(place.path) as opened:
+                entries = sorted(opened, key=attrgetter("name"))
+        except OSError as error:
+            shown = _name(place.path, self.root) if place.path != self.root else "its folder"
+            raise UnreadableFileError(f"{shown} cannot be listed: {reason_of(error)}") from None
+        if any(entry.name == SKILL_FILE for entry in entries):
+            place = place._replace(is_in_skill=True)
+        for entry in entries:
+            if entry.is_symlink():
+                yield entry.path
+                yield from self.behind(entry.path)
+            elif self.is_left_out(entry, place):
+                continue
+            elif not entry.is_dir():
+                yield entry.path
+            else:
+                is_scripts = place.is_in_skill and entry.name == "scripts"
+                counts_texts = place.counts_texts or is_scripts
+                self.waiting.append(place._replace(path=entry.path, counts_texts=counts_texts))
+
+    def is_left_out(self, entry: os.DirEntry[str], place: _Place) -> bool:
+        """Return whether a file or folder does not count."""
+        if place.is_whole or (self.declared and _folded(entry.name) in self.declared):
+            return False
+        is_text = place.is_in_skill and not (place.counts_texts or self.with_skill_texts)
+        return (
+            entry.name == ".git"
+            or (is_text and entry.name.endswith(".md") and entry.is_file())
+            or (not self.with_compiled and is_replaceable(entry.path))
+        )
+
+    def behind(self, link: str) -> Iterator[str]:
+        """Yield the file that a link leads to; a folder waits, also that of a program."""
+        _require_one_target(link, _name(link, self.root), self.bounds)
+        target = real_path(link)
+        if not (is_inside(target, self.bounds) and os.path.exists(target)):
+            return
+        parts = os.path.relpath(target, self.bounds).split(os.sep)
+        is_whole, folder = not _SKIPPED.isdisjoint(parts), target
+        if not os.path.isdir(target):
+            yield target
+            folder = os.path.dirname(target)
+            is_away = is_whole or not is_inside(target, self.root)
+            if not is_away or _USED_ALONE.fullmatch(os.path.basename(target)):
+                return
+        self.waiting.append(_Place(folder, is_whole, counts_texts=True))
+
+    def read(self, name: str, path: str, *, with_text: bool) -> CodeFile:
+        """Read a file, or the text of a link. Raises `UnreadableFileError`."""
+        stamp = Stamp.at(path)
+        self.bytes += stamp.size
+        if self.bytes > _MOST_BYTES:
+            raise UnreadableFileError(f"its files have more than {_MOST_BYTES // MIB} MiB")
+        try:
+            if os.path.islink(path):
+                text = os.readlink(path)
+                return CodeFile(link_digest(text), f"link to {text}" if with_text else "")
+            if with_text:
+                return read_code_file(path, self.bounds)
+            return CodeFile(
+                _cached_digest(path, stamp) if stamp.is_settled() else file_digest(path)
+            )
+        except OSError as error:
+            reason = reason_of(error)
+        except UnreadableFileError as error:
+            reason = str(error)
+        raise UnreadableFileError(f"{name} cannot be read: {reason}")
+
+
+def _name(path: str, root: str) -> str:
+    return os.path.relpath(path, root).replace(os.sep, "/")
+
+
+def _folded(text: str) -> str:
+    """Return a text so that names are equal that are one file on some systems."""
+    return normalize("NFC", text).casefold()
+
+
+def _require_one_target(link: str, name: str, bounds: str) -> None:
+    """Raise `UnreadableFileError` for a link that may lead elsewhere for another program.
+
+    Such as one through `/proc`, or one that returns into `bounds` through a link outside of it.
+    """
+    place, entry = os.path.split(link)
+    names, left, is_outside = [entry], _MOST_LINKS, False
+    while names:
+        # Its folder has no links, so `..` may be resolved in the text.
+        place = os.path.normpath(os.path.join(place, names.pop()))
+        if any(is_inside(place, system) for system in _SYSTEM_FOLDERS):
+            raise UnreadableFileError(f"{name} is a link to what another program has open")
+        if not os.path.islink(place):
+            continue
+        is_outside, left = is_outside or not is_inside(place, bounds), left - 1
+        drive, target = os.path.splitdrive(os.readlink(place))
+        place = drive + os.sep if os.path.isabs(target) else os.path.dirname(place)
+        names += reversed([part for part in target.split(os.sep) if part])
+        if not left:
+            raise UnreadableFileError(f"{name} is a link that leads to too many others")
+    if is_outside and is_inside(place, bounds):
+        raise UnreadableFileError(f"{name} is a link that leaves the folder and returns")
+
+
+def file_digest(path: str) -> str:
+    """Return the digest of a regular file of any size. Raises `UnreadableFileError`."""
+    digest = hashlib.sha256()
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a FIFO would wait for a writer.
+            raise UnreadableFileError("it is not a regular file")
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as problem:
+        raise UnreadableFileError(reason_of(problem)) from None
+    return digest.hexdigest()
+
+
+@lru_cache(_MOST_FILES)
+def _cached_digest(path: str, _stamp: Stamp) -> str:
+    return file_digest(path)
+
+
+def read_code_file(path: str, root: str) -> CodeFile:
+    """Return a file inside the resolved folder `root`, with its text unless it is long.
+
+    Raises `UnreadableFileError`.
+    """
+    target = real_path(path)
+    if Stamp.at(target).size > _LARGEST_TEXT:
+        return CodeFile(file_digest(target))
+    data, _ = read_inside(target, _LARGEST_TEXT, root)
+    return CodeFile(digest_of(data), text_of(os.path.relpath(target, root), data))
+
+
+def text_of(name: str, data: bytes) -> str:
+    """Return a text, with bytes that are not UTF-8 as escapes; `""` if it is no text or long.
+
+    The values in a `.env` file are never shown or recorded, so it has only its digest.
+    """
+    if len(data) > _LARGEST_TEXT or b"\0" in data or is_secret_file(name):
+        return ""
+    return data.decode("utf-8", "backslashreplace")
