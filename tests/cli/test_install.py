@@ -216,7 +216,7 @@ def test_code_that_changes_after_it_was_shown_is_not_installed(run, weather, hom
 def test_a_folder_that_cannot_be_compared_completely_is_not_installed(
     run, weather, home, write_skill, monkeypatch
 ):
-    monkeypatch.setattr("satchel.trust.runnable_files._LARGEST_PROGRAM", 10)
+    monkeypatch.setattr("satchel.trust.runnable_files._MOST_BYTES", 10)
     path = weather()
     write_skill(path / "skills", "forecast")
     (path / "skills/forecast/scripts").mkdir()

@@ -176,9 +176,9 @@ def test_a_skill_that_changes_after_it_was_compared_is_not_used(opened, file, mo
     def read(_finding: object) -> dict[str, str]:
         if how == "unreadable":
             raise UnreadableFileError("it changes")
-        return {"SKILL.md": "other"}
+        return {"SKILL.md": "other"}  # of no file that is there
 
-    monkeypatch.setattr("satchel.trust.locked_skill_reader.files_of_skill", read)
+    monkeypatch.setattr("satchel.trust.locked_skill_reader.served_files", read)
     app = opened(locked=file, frozen=True)
     assert not app.catalog.skills
     assert "lock-changed" in codes(app)

@@ -55,7 +55,7 @@ def test_code_and_manifest_change_the_digest_and_texts_of_skills_do_not(folder, 
     assert (before.key, set(before.files)) == ("plugins/demo", {"tools.py", "toolkit.yaml"})
     write_skill(folder / "plugins/demo/skills", "pdf", description="Another one.")
     assert plugin(folder).digest == before.digest
-    for file in ("tools.py", "toolkit.yaml", "more.py", "skills/pdf/scripts/run.sh"):
+    for file in ("tools.py", "toolkit.yaml", "more.py"):
         path = folder / "plugins/demo" / file
         path.parent.mkdir(exist_ok=True)
         old = path.read_text() if path.exists() else None
@@ -191,7 +191,7 @@ def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_ski
     script.write_text("x" * 9)
     root = search_root(tmp_path / "skills", RootKind.SKILLS)
     (finding,) = scan_skills(root, Limits()).findings.values()
-    monkeypatch.setattr(runnable_files, "_LARGEST_PROGRAM", 4)
+    monkeypatch.setattr(runnable_files, "_LARGEST_TEXT", 4)
     unit = skill_unit(finding, str(tmp_path), with_text=True)
     assert unit == skill_unit(finding, str(tmp_path))
 
@@ -271,13 +271,15 @@ def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
 
 @pytest.mark.parametrize("limit", ["number", "size"])
 def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, limit):
-    number, size = (1, 9) if limit == "number" else (9, 1)
-    monkeypatch.setattr(runnable_files, "_MOST_PROGRAM_FILES", number)
-    monkeypatch.setattr(runnable_files, "_LARGEST_PROGRAM", size)
+    number, size = (1, 9) if limit == "number" else (9, 3)
+    monkeypatch.setattr(runnable_files, "_MOST_FILES", number)
+    monkeypatch.setattr(runnable_files, "_MOST_BYTES", size)
     for name in "ab":
         (tmp_path / name).write_text("12")
     unit = files_of_settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
-    assert ("more than 1 files" if limit == "number" else "larger than") in unit.problem.text
+    assert (
+        "more than 1 files" if limit == "number" else "its files have more"
+    ) in unit.problem.text
 
 
 def test_a_file_that_is_named_as_the_settings_are_counts_apart(tmp_path):
@@ -373,11 +375,11 @@ def test_what_satchel_reads_itself_counts_if_a_command_may_hide_its_name(
 
 
 def test_a_project_that_cannot_be_compared_holds_only_such_servers(tmp_path, monkeypatch):
-    monkeypatch.setattr(runnable_files, "_MOST_PROGRAM_FILES", 3)
-    for name in "abc":
+    monkeypatch.setattr(runnable_files, "_MOST_FILES", 6)
+    for name in "abcdefg":
         (tmp_path / name).touch()
     unit = around(tmp_path, ANY)
-    assert "more than 3 files" in unit.problem.text
+    assert "more than 6 files" in unit.problem.text
     finding = bundle_of(tmp_path, ANY)
     assert plugin_unit(finding, str(tmp_path)).problem is None
     trusted = plugin_unit(finding, str(tmp_path))
@@ -473,7 +475,7 @@ def test_a_text_of_a_skill_counts_if_a_declaration_names_it(tmp_path, write_skil
     assert f"skills/a/{name}" in files_of_settings(tmp_path, text).files
 
 
-def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(tmp_path):
+def test_a_link_of_a_plugin_counts_with_what_is_there_in_the_project(tmp_path):
     bundle = tmp_path / "plugins/bundle"
     (bundle / ".claude-plugin").mkdir(parents=True)
     (bundle / ".claude-plugin/plugin.json").write_text('{"name": "bundle"}')
@@ -486,7 +488,9 @@ def test_a_link_of_a_plugin_into_the_project_is_a_problem_and_one_inside_counts(
     assert plugin(tmp_path).digest != before.digest
     (tmp_path / "lib").mkdir()
     (bundle / "lib").symlink_to("../../lib")
-    assert "leads out" in plugin(tmp_path).problem.text
+    before = plugin(tmp_path)
+    (tmp_path / "lib/a.js").touch()
+    assert plugin(tmp_path).change(before) == "../../lib/a.js"
 
 
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):

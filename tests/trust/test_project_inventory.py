@@ -122,10 +122,10 @@ def inventory(tmp_path, write_files, write_plugin, write_skill):
     return read_inventory(Project(tmp_path))
 
 
-def test_scripts_of_a_skill_in_a_plugin_are_code_of_the_plugin_only(inventory, tmp_path):
-    own = f"skills/of-{tmp_path.name}"
-    assert inventory.units.keys() == {"plugins/demo", own, "satchel.toml", ".mcp.json"}
-    assert "skills/of-demo/scripts/run.sh" in inventory.units["plugins/demo"].files
+def test_scripts_of_a_skill_in_a_plugin_are_code_of_their_own(inventory, tmp_path):
+    skills = {f"skills/of-{tmp_path.name}", "plugins/demo/skills/of-demo"}
+    assert inventory.units.keys() == {"plugins/demo", *skills, "satchel.toml", ".mcp.json"}
+    assert "scripts/run.sh" in inventory.units["plugins/demo/skills/of-demo"].files
     assert len(inventory.skills) == 2
 
 

@@ -18,6 +18,7 @@ def skill(tmp_path, write_files):
 
 
 def read(skill, **options):
+    options = {"with_skill_texts": True, **options}
     return runnable_files(str(skill), str(skill.parent), **options)
 
 
@@ -57,30 +58,52 @@ def test_git_and_what_python_compiles_again_do_not(skill, write_files, name):
 @pytest.mark.parametrize(
     ("target", "name"),
     [
-        ("../n.env", "scripts/a"),
-        ("../../other.py", "scripts/a"),
-        ("../.git/x", "scripts/a"),
-        ("../lib", "scripts/a/b.py"),
-        ("../../folder", "scripts/a/b.py"),
+        ("../n.env", "n.env"),
+        ("../../other.json", "../other.json"),
+        ("../.git/x", ".git/x"),
+        ("../lib", "lib/b.py"),
+        ("../../folder", "../folder/b.py"),
     ],
 )
 def test_a_link_inside_the_project_counts_by_its_text_and_what_is_there(
     skill, write_files, target, name
 ):
-    texts = {"skill/n.env", "other.py", "skill/.git/x", "skill/lib/b.py", "folder/b.py"}
+    texts = {"skill/n.env", "other.json", "skill/.git/x", "skill/lib/b.py", "folder/b.py"}
     write_files(skill.parent, dict.fromkeys(texts, "x"))
     before = digests(skill)
     (skill / "scripts/a").symlink_to(target)
-    text = digest_of(f"link to {target}".encode())
-    assert digests(skill) == {**before, "scripts/a/": f"link:{text}", name: X}
+    assert digests(skill) == {**before, "scripts/a": link_digest(target), name: X}
+
+
+def test_what_lies_beside_a_program_that_a_link_leads_to_counts(skill, write_files):
+    write_files(skill.parent, {"shared/run": "x", "shared/json/a.py": "x", "LICENSE": "x"})
+    (skill / "LICENSE").symlink_to("../LICENSE")
+    (skill / "scripts/go").symlink_to("../../shared/run")
+    new = {"../LICENSE", "../shared/run", "../shared/json/a.py", "LICENSE", "scripts/go"}
+    assert digests(skill).keys() == {"scripts/run.py", *new}
+
+
+def test_markdown_of_a_skill_counts_in_scripts_and_behind_links(skill, write_files):
+    names = {"SKILL.md", "a.md", "lib/a.md", "docs/a.md", "more/scripts/a.md"}
+    write_files(skill, {**dict.fromkeys(names, "x"), "scripts/deep/a.md": "x"})
+    (skill / "b.md").symlink_to("a.md")
+    (skill / "scripts/docs").symlink_to("../docs")
+    files, _ = read(skill, with_skill_texts=False)
+    markdown = {name for name in files if name.endswith(".md")}
+    assert markdown == {"a.md", "b.md", "docs/a.md", "more/scripts/a.md", "scripts/deep/a.md"}
+
+
+def test_a_name_that_is_declared_counts_as_any_system_finds_it(skill, write_files):
+    write_files(skill, {"SKILL.md": "x", "r\u0065\u0301.md": "x", ".git/x": "x"})
+    files, _ = read(skill, with_skill_texts=False, declared="sh SKILLS/X/R\u00c9.MD .GIT/x")
+    assert files.keys() == {"scripts/run.py", "r\u0065\u0301.md", ".git/x"}
 
 
 @pytest.mark.parametrize("target", ["../../../out.py", "missing", ".."])
 def test_a_link_that_is_not_followed_counts_by_its_text(skill, tmp_path, target):
     (tmp_path / "out.py").write_text("x")
     (skill / "scripts/a").symlink_to(target)
-    text = digest_of(f"link to {target}".encode())
-    assert digests(skill) == {"scripts/run.py": X, "scripts/a": f"link:{text}"}
+    assert digests(skill) == {"scripts/run.py": X, "scripts/a": link_digest(target)}
 
 
 @pytest.mark.parametrize(
@@ -93,15 +116,18 @@ def test_a_link_that_leads_elsewhere_for_another_program_is_a_problem(skill, tar
     assert "is a link" in read(skill)[1].text
 
 
-def test_a_compiled_file_behind_a_link_counts(skill, write_files):
-    write_files(skill, {"helper.py": "x", "__pycache__/helper.cpython-311.pyc": "1"})
-    (skill / "scripts/lib").symlink_to("../__pycache__")
-    (skill / "scripts/mod.pyc").symlink_to("../__pycache__/helper.cpython-311.pyc")
-    before = digests(skill)
-    assert "__pycache__/helper.cpython-311.pyc" not in before
-    (skill / "__pycache__/helper.cpython-311.pyc").write_text("2")
-    changed = {name for name, digest in digests(skill).items() if before[name] != digest}
-    assert changed == {"scripts/lib/helper.cpython-311.pyc", "scripts/mod.pyc"}
+@pytest.mark.parametrize("target", ["../__pycache__", "../__pycache__/a.cpython-311.pyc"])
+def test_all_compiled_files_count_where_a_link_leads(skill, write_files, target):
+    caches = {f"__pycache__/{name}.cpython-311.pyc" for name in "ab"}
+    write_files(skill, {"a.py": "x", "b.py": "x", **dict.fromkeys(caches, "x")})
+    assert not caches & digests(skill).keys()
+    (skill / "scripts/lib").symlink_to(target)
+    assert caches <= digests(skill).keys()
+
+
+def test_a_compiled_file_that_could_be_imported_without_its_source_counts(skill, write_files):
+    write_files(skill, {"a.py": "x", "__pycache__/a.pyc": "x", "b.cpython-311.pyc": "x"})
+    assert {"__pycache__/a.pyc", "b.cpython-311.pyc"} <= digests(skill).keys()
 
 
 def test_texts_are_shown_and_those_of_env_files_never(skill, write_files):
@@ -115,9 +141,19 @@ def test_texts_are_shown_and_those_of_env_files_never(skill, write_files):
     assert {name: it.digest for name, it in files.items()} == digests(skill)
 
 
-def test_folders_that_are_too_deep_are_a_problem(skill):
-    (skill / "/".join(["d"] * 600)).mkdir(parents=True)
-    assert read(skill)[1].text == "its folders are too deep"
+def test_folders_that_are_too_deep_are_a_problem(skill, monkeypatch):
+    monkeypatch.chdir(skill)
+    for _ in range(1100):
+        os.mkdir("deep")
+        os.chdir("deep")
+    assert "cannot be listed: File name too long" in read(skill)[1].text
+
+
+def test_files_that_are_too_large_together_are_a_problem(skill, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_BYTES", 10)
+    (skill / "a").write_bytes(bytes(5))
+    (skill / "b").write_bytes(bytes(5))
+    assert "its files have more than" in read(skill)[1].text
 
 
 @pytest.mark.parametrize("are_folders", [False, True])
@@ -129,13 +165,12 @@ def test_too_many_files_or_folders_are_a_problem(skill, monkeypatch, are_folders
     assert read(skill)[1].text == "it has more than 8 files and folders"
 
 
-def test_many_paths_through_links_are_a_problem(skill, monkeypatch):
-    monkeypatch.setattr(module, "_MOST_FILES", 100)
+def test_many_paths_through_links_are_read_once(skill):
     for one in range(8):
         (skill / str(one)).mkdir()
         for other in range(8):
             (skill / str(one) / str(other)).symlink_to(f"../{other}")
-    assert "more than 100" in read(skill)[1].text
+    assert len(digests(skill)) == 65
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_and_its_name_is_shown(skill):

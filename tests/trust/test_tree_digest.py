@@ -98,7 +98,7 @@ def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, 
             ".claude-plugin/plugin.json": '{"name": "bundle"}',
             ".mcp.json": json.dumps({"mcpServers": {"a": server}}),
             "pkg/a.py": "",
-            "pkg/__pycache__/a.pyc": "1",
+            "pkg/__pycache__/a.cpython-311.pyc": "1",
         },
     )
 
@@ -108,7 +108,7 @@ def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, 
         return digest_of_finding(finding)
 
     before = digest()
-    (tmp_path / "plugins/bundle/pkg/__pycache__/a.pyc").write_text("2")
+    (tmp_path / "plugins/bundle/pkg/__pycache__/a.cpython-311.pyc").write_text("2")
     assert (digest() != before) is counts
 
 
@@ -167,15 +167,24 @@ def skill(tmp_path, write_skill, write_files):
 
 
 def test_a_skill_with_scripts_has_the_digest_of_what_is_served(skill):
-    (skill / "scripts/docs").symlink_to("../docs")
-    (skill / "scripts/b.md").symlink_to("../guide.md")
     (skill / ".git").mkdir()
     (skill / ".git/index").touch()
     (skill / "scripts/__pycache__").mkdir()
     (skill / "scripts/__pycache__/run.cpython-311.pyc").touch()
-    line = ["/bin/sh", "-c", SHA256SUM.replace("find . ", "find -L . -not -path '*/[._][g_]*' ")]
+    line = ["/bin/sh", "-c", SHA256SUM.replace("find . ", "find . -not -path '*/[._][g_]*' ")]
     printed = subprocess.run(line, cwd=skill, check=True, capture_output=True, text=True).stdout
     assert skill_digest(skill) == f"sha256:{printed.split()[0]}"
+
+
+def test_a_link_of_a_skill_counts_by_its_text_and_what_is_there_once(skill):
+    digests = {skill_digest(skill)}
+    (skill / "scripts/docs").symlink_to("../docs")
+    digests.add(skill_digest(skill))
+    (skill / "docs/b.md").touch()
+    digests.add(skill_digest(skill))
+    (skill / "scripts/docs").unlink()
+    (skill / "scripts/docs").symlink_to("../docs/../docs")
+    assert len({*digests, skill_digest(skill)}) == 4
 
 
 @pytest.mark.parametrize("name", ["lib/pyvenv.cfg", "n.env", "a.env/x", "/".join(["d"] * 30)])

@@ -27,7 +27,6 @@ from satchel.plugins.plugin_diagnostics import failed_contribution
 from satchel.settings import MIB
 from satchel.sources.search_roots import full_path
 from satchel.trust.locked_skill_reader import LockedSkillReader
-from satchel.trust.tree_digest import tree_digest
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
@@ -152,7 +151,7 @@ class LockGuard:
             reader = LockedSkillReader.of(finding)
         except UnreadableFileError:
             reader = None
-        if reader is None or tree_digest(reader.digests.items()) != entry.values["digest"]:
+        if reader is None or reader.digest != entry.values["digest"]:
             # It changed since it was compared.
             entry = replace(entry, values={**entry.values, "digest": ""})
             reasons = filter(None, [self._drift([entry], finding.path)])

@@ -90,8 +90,9 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
     # If a server may use the files on disk, these count, and must be the bytes that are imported.
     files, problem = _programs_in(finding.path, base, finding.servers, with_text=with_text)
     if files:
+        imported = {file.name: file.digest for file in read if file.digest}
         digests = {name: file.digest for name, file in files.items()}
-        problem = problem or changed_meanwhile(finding.path, read, digests)
+        problem = problem or changed_meanwhile(finding.path, imported, digests)
     else:
         files = {file.name: _code_file(file, with_text=with_text) for file in read}
     if _is_same(finding.path, base) and any(leads_out(it, base, base) for it in finding.servers):

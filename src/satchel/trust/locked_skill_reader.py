@@ -15,7 +15,12 @@ from satchel.sources.skill_files import (
 from satchel.sources.skill_findings import SkillFinding
 from satchel.text import one_line, shorten
 from satchel.trust.runnable_files import CodeProblem
-from satchel.trust.tree_digest import changed_file, program_files, served_files
+from satchel.trust.tree_digest import (
+    changed_file,
+    program_files,
+    served_files,
+    tree_digest,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +39,14 @@ class LockedSkillReader(BlockingSkillReader):
     def of(cls, finding: SkillFinding) -> Self:
         """Return a reader of a skill as it was found. Raises `UnreadableFileError`."""
         local = LocalSkillReader(finding.bounds, finding.path)
-        return cls(
-            local=local,
-            digests=served_files(finding),
-            programs=program_files(finding),
-            access=finding.access,
-        )
+        digests = served_files(finding)
+        programs = program_files(finding, digests)
+        return cls(local=local, digests=digests, programs=programs, access=finding.access)
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of all of it that counts."""
+        return tree_digest((self.programs or self.digests).items())
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError`."""

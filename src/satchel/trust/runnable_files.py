@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
@@ -19,7 +19,6 @@ from unicodedata import normalize
 from satchel.files.compiled_cache import is_replaceable
 from satchel.files.file_reader import (
     Stamp,
-    UnitFile,
     UnreadableFileError,
     digest_of,
     is_inside,
@@ -97,14 +96,14 @@ def link_digest(text: str) -> str:
 
 
 def changed_meanwhile(
-    folder: str, served: Iterable[UnitFile], digests: Mapping[str, str]
+    folder: str, served: Mapping[str, str], digests: Mapping[str, str]
 ) -> CodeProblem | None:
-    """Return the problem of a served file that was not read with the same content here."""
+    """Return the problem of a file that was also read by another name, with another digest."""
     root = real_path(folder)
-    for file in served:
-        path = real_path(os.path.join(folder, *file.name.split("/")))
-        if file.digest and digests.get(_name(path, root)) != file.digest:
-            return CodeProblem(f"{file.name} changes while it is read", "try again")
+    for name, digest in served.items():
+        path = real_path(os.path.join(folder, *name.split("/")))
+        if digests.get(_name(path, root)) != digest:
+            return CodeProblem(f"{name} changes while it is read", "try again")
     return None
 
 
@@ -119,9 +118,8 @@ class _Place(NamedTuple):
     path: str
     is_whole: bool = False
     """Whether all in it counts: a link leads into `.git` or `__pycache__`."""
-    counts_texts: bool = False
-    """Whether Markdown counts: behind a link, and in `scripts`."""
-    is_in_skill: bool = False
+    has_texts: bool | None = None
+    """Whether Markdown is text of a skill; `False` in its `scripts` and behind a link."""
 
 
 class _Walk:
@@ -157,8 +155,8 @@ class _Walk:
         except OSError as error:
             shown = _name(place.path, self.root) if place.path != self.root else "its folder"
             raise UnreadableFileError(f"{shown} cannot be listed: {reason_of(error)}") from None
-        if any(entry.name == SKILL_FILE for entry in entries):
-            place = place._replace(is_in_skill=True)
+        if place.has_texts is None and any(entry.name == SKILL_FILE for entry in entries):
+            place = place._replace(has_texts=True)
         for entry in entries:
             if entry.is_symlink():
                 yield entry.path
@@ -168,15 +166,14 @@ class _Walk:
             elif not entry.is_dir():
                 yield entry.path
             else:
-                is_scripts = place.is_in_skill and entry.name == "scripts"
-                counts_texts = place.counts_texts or is_scripts
-                self.waiting.append(place._replace(path=entry.path, counts_texts=counts_texts))
+                has_texts = place.has_texts and entry.name != "scripts"
+                self.waiting.append(_Place(entry.path, place.is_whole, has_texts))
 
     def is_left_out(self, entry: os.DirEntry[str], place: _Place) -> bool:
         """Return whether a file or folder does not count."""
         if place.is_whole or (self.declared and _folded(entry.name) in self.declared):
             return False
-        is_text = place.is_in_skill and not (place.counts_texts or self.with_skill_texts)
+        is_text = place.has_texts and not self.with_skill_texts
         return (
             entry.name == ".git"
             or (is_text and entry.name.endswith(".md") and entry.is_file())
@@ -197,7 +194,7 @@ class _Walk:
             is_away = is_whole or not is_inside(target, self.root)
             if not is_away or _USED_ALONE.fullmatch(os.path.basename(target)):
                 return
-        self.waiting.append(_Place(folder, is_whole, counts_texts=True))
+        self.waiting.append(_Place(folder, is_whole, has_texts=False))
 
     def read(self, name: str, path: str, *, with_text: bool) -> CodeFile:
         """Read a file, or the text of a link. Raises `UnreadableFileError`."""

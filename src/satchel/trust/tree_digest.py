@@ -48,8 +48,8 @@ def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) ->
     Raises `UnreadableFileError`, also if it changes while it is read.
     """
     if isinstance(finding, SkillFinding):
-        served, programs = served_files(finding), program_files(finding)
-        return tree_digest((programs or served).items())
+        served = served_files(finding)
+        return tree_digest((program_files(finding, served) or served).items())
     return _of_plugin(finding) if isinstance(finding, PluginFinding) else _of_package(finding)
 
 
@@ -58,26 +58,23 @@ def served_files(finding: SkillFinding) -> dict[str, str]:
     return dict(_hashed(finding.files, finding.path))
 
 
-def program_files(finding: SkillFinding) -> dict[str, str]:
+def program_files(finding: SkillFinding, served: Mapping[str, str]) -> dict[str, str]:
     """Return the digests of all files that scripts of a skill could run, none without scripts.
 
-    Raises `UnreadableFileError`.
+    Raises `UnreadableFileError`, also if they are not the files that are served.
     """
-    if not (finding.access.has_folder and any(is_skill_code(it.name) for it in finding.files)):
+    if not (finding.access.has_folder and any(map(is_skill_code, served))):
         return {}
-    return _all_files(finding.path, finding.bounds.root(), finding.files)
+    return _all_files(finding.path, finding.bounds.root(), served)
 
 
 def _all_files(
     folder: str,
     bounds: str,
-    served: Iterable[UnitFile] = (),
+    served: Mapping[str, str] | None = None,
     servers: Sequence[McpServerManifest] = (),
 ) -> dict[str, str]:
-    """Return the digests of all files of a folder. Raises `UnreadableFileError`.
-
-    They must be those that are served, as these were read.
-    """
+    """Return the digests of all files of a folder. Raises `UnreadableFileError`."""
     files, problem = runnable_files(
         folder,
         bounds,
@@ -86,7 +83,7 @@ def _all_files(
         with_skill_texts=True,
     )
     digests = {name: file.digest for name, file in files.items()}
-    if problem := problem or changed_meanwhile(folder, served, digests):
+    if problem := problem or changed_meanwhile(folder, served or {}, digests):
         raise UnreadableFileError(problem.text)
     return _unmounted(digests)
 
@@ -113,12 +110,13 @@ def _unmounted(digests: dict[str, str]) -> dict[str, str]:
 
 
 def _of_plugin(finding: PluginFinding) -> str:
-    bounds, read = _bounds_of(finding), finding.folder.files
+    bounds = _bounds_of(finding)
     files = read_digests(finding.path, bounds)
-    if not {file.name: file.digest for file in read}.items() <= files.items():
+    served = {file.name: file.digest for file in finding.folder.files}
+    if not served.items() <= files.items():
         raise UnreadableFileError(_CHANGES)
     if any(server.is_local for server in finding.servers) or any(map(is_skill_code, files)):
-        files = _all_files(finding.path, bounds, read, finding.servers)
+        files = _all_files(finding.path, bounds, served, finding.servers)
     return tree_digest(files.items())
 
 
