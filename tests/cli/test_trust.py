@@ -223,6 +223,27 @@ def test_a_corrupt_record_is_said_and_can_be_replaced(run, project):
     assert run("call", "echo", "text=a").exit_code == 0
 
 
+def test_the_list_says_which_records_are_not_used(run, project, write_skill, tmp_path):
+    run("trust", "--code")
+    path = Path(TrustStore().stamp(".")[0])
+    path.chmod(0o666)
+    listed = run("trust", "--list")
+    assert (listed.stdout, "others than you can write it" in listed.stderr) == ("", True)
+    assert "0 trusted projects" in listed.stderr
+    path.chmod(0o600)
+    moved = tmp_path / "moved"
+    write_skill(moved / "skills", "hello")
+    run("trust", str(moved), "--data")
+    moved.rename(tmp_path / "elsewhere")
+    listed = run("trust", "--list")
+    assert "not used: the folder is gone, or is another one" in listed.stdout
+    assert "1 trusted project\n" in listed.stderr
+    records = json.loads(run("trust", "--list", "--json").stdout)
+    assert [item["used"] for item in records] == [
+        item["path"] == os.path.realpath(".") for item in records
+    ]
+
+
 def test_a_script_reads_what_holds_and_what_is_requested(run, project):
     result = run("trust", "--json")
     value = json.loads(result.stdout)

@@ -176,11 +176,12 @@ def _list(store: TrustStore, console: Console, folder: str, *, as_json: bool) ->
         raise click.UsageError("--list lists all projects; leave DIR out")
     items = list(store.all())
     records = [item for item in items if isinstance(item, TrustRecord)]
+    used = [item for item in records if store.uses(item)]
     for item in items:
         if isinstance(item, Diagnostic):
             console.say(diagnostic_line(item))
     if as_json:
-        console.json([_as_object(item) for item in records])
+        console.json([{**_as_object(item), "used": item in used} for item in records])
         return 0
     rows = [
         (
@@ -188,11 +189,12 @@ def _list(store: TrustStore, console: Console, folder: str, *, as_json: bool) ->
             item.level,
             count(len(item.units), "unit"),
             " ".join(item.variables),
+            "" if item in used else "not used: the folder is gone, or is another one",
         )
         for item in records
     ]
     table(rows, console)
-    console.say(count(len(records), "trusted project"))
+    console.say(count(len(used), "trusted project"))
     return 0
 
 
