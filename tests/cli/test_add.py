@@ -88,6 +88,22 @@ def test_what_would_be_added_is_shown_and_without_a_terminal_the_answer_is_no(
     assert not (home / ".satchel").exists()
 
 
+def test_full_prints_every_file_before_the_question(run, repository, home):
+    folder = repository / "skills/greet"
+    (folder / ".env").write_text("KEY=planted\n")
+    (folder / "notes.txt").write_text("a\x1b[2J\u200bb\n")
+    result = run("add", repository, "--full")
+    assert result.exit_code == 3
+    for text in ("=== demo: tools.py\n  from satchel import tool\n", "=== greet: SKILL.md\n  ---\n"):
+        assert text in result.stderr
+    assert "=== greet: notes.txt\n  a\\x1b[2J\\u200bb\n" in result.stderr
+    assert "=== greet: .env\n  (not shown: a .env file" in result.stderr
+    assert "planted" not in result.stderr
+    assert "read all of it with --full" not in result.stderr
+    assert "read all of it with --full" in run("add", repository).stderr
+    assert not (home / ".satchel").exists()
+
+
 def test_a_repository_is_added_and_recorded_with_its_commit(run, repository, home):
     result = run("add", f"git+file://{repository}", "--yes")
     assert result.exit_code == 0

@@ -634,6 +634,19 @@ def setup(ctx):
 """
 
 
+def test_full_prints_the_code_before_the_question(asking, weather, home):
+    weather(more="# \x1b[2J\u200b\n")
+    result = asking("install", "./weather", "--full")
+    assert result.exit_code == 3
+    assert "=== more.py\n  # \\x1b[2J\\u200b\n" in result.stderr
+    assert "read the code with --full" not in result.stderr
+    hint = "read the code with --full, or look for lures with 'satchel scan'"
+    assert hint in asking("install", "./weather").stderr
+    refused = asking("install", "acme-weather>=1", "--full")
+    assert (refused.exit_code, "not for what pip installs" in refused.stderr) == (2, True)
+    assert not home.exists()
+
+
 def test_a_setup_is_run_and_reported(run, weather, home, env, data):
     weather(setup=SETUP)
     done = run("install", "./weather", "--json")

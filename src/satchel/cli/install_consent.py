@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.cli.trust_report import shown_text
+from satchel.cli.trust_report import file_lines, shown_text
 from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside
 from satchel.reports.short_texts import count
@@ -29,8 +29,8 @@ _HOOK = re.compile(rb"\bdef (satchel_\w+)")
 
 
 def code_of(plugin: PluginFinding) -> CodeUnit | None:
-    """Return what of a plugin's folder could run, `None` if nothing could."""
-    unit, chosen = plugin_unit(plugin, plugin.path), plugin.chosen
+    """Return what of a plugin's folder could run, with its text; `None` if nothing could."""
+    unit, chosen = plugin_unit(plugin, plugin.path, with_text=True), plugin.chosen
     if unit is None or not chosen:
         return unit
     files = {
@@ -68,13 +68,23 @@ def lines_of_folder(
     return lines
 
 
-def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -> None:
+def text_of_code(unit: CodeUnit | None) -> list[str]:
+    """Return all files of the code of a plugin, in full."""
+    files = sorted(unit.files.items()) if unit else ()
+    return file_lines((name, file) for name, file in files if not name.endswith("/"))
+
+
+def require_consent(
+    lines: Sequence[str], terminal: Terminal, *, agrees: bool, hint: str = ""
+) -> None:
     """Print what will run, and ask. Raises `NotAgreedError`."""
     if not lines:
         return
     terminal.say(f"{count(len(lines), 'thing')} to trust:")
     for line in lines:
         terminal.say(f"  {shown_text(line)}", as_is=True)
+    if hint and not agrees:
+        terminal.say(hint)
     terminal.require_agreement("Install and run this?", yes=agrees)
 
 
@@ -87,7 +97,7 @@ def require_unchanged(unit: CodeUnit | None, folder: str) -> None:
         for name, file in now.files.items() if now else ():
             if name in {LISTING, MARKETPLACE_FILE}:
                 continue  # a copy gets a listing that says which plugin it is
-            is_other = name in shown and shown[name] != file
+            is_other = name in shown and shown[name].digest != file.digest
             if is_other or (name not in shown and name.endswith(".py")):
                 raise SatchelError(
                     f"{shown_text(name)} changed after it was shown; nothing was installed",

@@ -132,8 +132,13 @@ def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; one that is no text has its digest."""
+    return file_lines(_files(units).values())
+
+
+def file_lines(files: Iterable[ShownFile]) -> list[str]:
+    """Return files in full, each after its path; one that is no text has its digest."""
     lines: list[str] = []
-    for path, file in _files(units).values():
+    for path, file in files:
         missing = _not_shown(path, file.digest[:12])
         text = lines_of(file.text) or [missing]
         lines += [f"=== {shown_text(path)}", *(f"  {line}" for line in text)]
