@@ -94,7 +94,10 @@ def test_full_prints_every_file_before_the_question(run, repository, home):
     (folder / "notes.txt").write_text("a\x1b[2J\u200bb\n")
     result = run("add", repository, "--full")
     assert result.exit_code == 3
-    for text in ("=== demo: tools.py\n  from satchel import tool\n", "=== greet: SKILL.md\n  ---\n"):
+    for text in (
+        "=== demo: tools.py\n  from satchel import tool\n",
+        "=== greet: SKILL.md\n  ---\n",
+    ):
         assert text in result.stderr
     assert "=== greet: notes.txt\n  a\\x1b[2J\\u200bb\n" in result.stderr
     assert "=== greet: .env\n  (not shown: a .env file" in result.stderr
@@ -340,6 +343,24 @@ def test_a_broken_skill_is_left_out_and_named_and_refused_if_asked_for(run, repo
     assert "left out: skill 'bad' is broken: SKILL.md:1: it does not begin" in result.stderr
     assert run("add", f"git+file://{repository}", "--only", "bad", "--yes").exit_code == 1
     assert sorted(path.name for path in (home / ".satchel/skills").iterdir()) == ["greet"]
+
+
+def test_what_was_added_before_is_the_cause_also_beside_a_broken_skill(run, repository):
+    (repository / "skills/bad").mkdir()
+    (repository / "skills/bad/SKILL.md").write_text("no front matter")
+    run("add", repository, "--yes")
+    again = run("add", repository, "--yes")
+    assert again.exit_code == 1
+    assert "was added before (run 'satchel update demo')" in again.stderr
+
+
+def test_nothing_remains_of_what_is_removed_from_a_project(run, repository, here):
+    added = run("add", repository, "--project", "--yes")
+    assert "next: satchel trust" in added.stderr
+    run("remove", "greet", "--project")
+    run("remove", "demo", "--project")
+    assert os.listdir(here / ".satchel") == ["sources.toml"]
+    assert "not read" not in run("list").stderr
 
 
 def test_a_plugin_with_a_broken_skill_is_added_and_serves_the_others(run, tmp_path, home, here):

@@ -223,6 +223,34 @@ def test_a_corrupt_record_is_said_and_can_be_replaced(run, project):
     assert run("call", "echo", "text=a").exit_code == 0
 
 
+def test_a_variable_that_nothing_uses_is_named_with_those_that_are_used(run, project):
+    warning = "warning: no server of the project uses TOKEM; it uses KEY, TOKEN\n"
+    assert warning in run("trust", "--code", "--variable", "TOKEM").stderr
+    assert TrustStore().read(".").record.variables == ()
+    listed = run("list", "--trust", "code", "--variable", "TOKEM", "--variable", "KEY")
+    assert warning in listed.stderr
+    assert "warning: " not in run("list", "--variable", "TOKEN", "--variable", "KEY").stderr
+    needed = "--variable needs a project whose code is trusted"
+    for options in (["--trust", "data"], ["--skills", "skills"]):
+        assert needed in run("list", *options, "--variable", "KEY").stderr
+    refused = run("trust", "--data", "--variable", "KEY")
+    assert (refused.exit_code, "--data and --variable" in refused.stderr) == (2, True)
+
+
+def test_a_folder_that_cannot_be_read_is_refused_with_the_reason(run, here, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    assert "gone: does not exist" in run("trust", "gone").stderr
+    (here / "locked").mkdir()
+    monkeypatch.setattr("os.scandir", refuse)
+    result = run("trust", "locked")
+    assert (result.exit_code, "locked: cannot be read: Permission denied" in result.stderr) == (
+        1,
+        True,
+    )
+
+
 def test_the_list_says_which_records_are_not_used(run, project, write_skill, tmp_path):
     run("trust", "--code")
     path = Path(TrustStore().stamp(".")[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from satchel.cli.rendering import diagnostic_line
@@ -44,6 +44,15 @@ def _shown_server(text: str) -> str:
         for word in shown_text(text).split(" ")
     )
     return " ".join(words)
+
+
+def unused_variables(names: Iterable[str], requested: Collection[str]) -> str:
+    """Return a warning about named variables that no server of a project uses, or `""`."""
+    unused = sorted({*names} - {*requested})
+    if not unused:
+        return ""
+    uses = f"it uses {', '.join(requested)}" if requested else "it uses none"
+    return shown_text(f"no server of the project uses {', '.join(unused)}; {uses}")
 
 
 def print_inventory(

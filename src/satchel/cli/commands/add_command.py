@@ -58,7 +58,7 @@ def command(
     folder = AddedFolder(is_project=project)
     folder.require_own()
     folder.records()  # What cannot be recorded is not placed.
-    adder = _Adder(Terminal(console), folder, signer, agrees=yes, full=full)
+    adder = _Adder(terminal=Terminal(console), folder=folder, signer=signer, agrees=yes, full=full)
     try:
         address = read_address(source)
     except SatchelError as problem:
@@ -66,7 +66,7 @@ def command(
     adder.add(address, only)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Adder:
     terminal: Terminal
     folder: AddedFolder
@@ -113,17 +113,22 @@ class _Adder:
         Raises `SatchelError` for one that was named, or if there is none.
         """
         usable: list[SourceUnit] = []
-        problems: list[SatchelError] = []
+        broken: list[SatchelError] = []
+        there: list[SatchelError] = []
         for unit in units:
+            problems = broken
             try:
                 require_valid(unit)
+                problems = there
                 _require_free(self.folder, unit, source.address)
                 usable.append(unit)
             except SatchelError as problem:
                 problems.append(problem)
-        if problems and (is_named or not usable):
-            raise problems[0]
-        for reason in problems:
+        # All that could be added is there: the broken ones are not the cause.
+        reasons = [*there, *broken]
+        if reasons and (is_named or not usable):
+            raise reasons[0]
+        for reason in reasons:
             self._say_left_out(reason)
         return usable
 
@@ -150,6 +155,8 @@ class _Adder:
                 self._say_left_out(f"{unit.kind} {unit.name}: {problem}")
         if failures:
             raise SatchelError(f"{failures} of {len(units)} were not added")
+        if self.folder.is_project:
+            self.terminal.say("next: satchel trust, since nothing of a project is used before")
 
 
 def _chosen(

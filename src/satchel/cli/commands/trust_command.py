@@ -9,10 +9,11 @@ from satchel.cli.base_command import Command, as_json, require_at_most_one, vari
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import NOT_AGREED, Terminal
-from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
+from satchel.cli.trust_report import diff_lines, print_inventory, shown_text, unused_variables
 from satchel.configuration.projects import Project, TrustLevel
 from satchel.diagnostics import Diagnostic
 from satchel.errors import SatchelError
+from satchel.files.file_reader import reason_of
 from satchel.reports.short_texts import count, short_path
 from satchel.sources.search_roots import home_path
 from satchel.trust.code_units import CodeUnit
@@ -61,7 +62,7 @@ def command(
     tasks = {"diff": diff, "revoke": revoke, "list": list_}
     require_at_most_one({"data": data, "code": code, **tasks})
     require_at_most_one({"full": full, **tasks})
-    require_at_most_one({"variable": variables, **tasks})
+    require_at_most_one({"data": data, "variable": variables, **tasks})
     require_at_most_one({"json": as_json, "full": full, "diff": diff, "revoke": revoke})
     store = TrustStore()
     if list_:
@@ -70,8 +71,7 @@ def command(
         was_trusted = store.revoke(folder)
         console.out(f"{'no longer' if was_trusted else 'was not'} trusted: {_shown(folder)}")
         return 0
-    if not os.path.isdir(folder):
-        raise SatchelError("is not a folder", where=folder)
+    _require_readable(folder)
     reading = store.read(folder)
     for item in reading.diagnostics:
         console.say(diagnostic_line(item))
@@ -85,6 +85,8 @@ def command(
         print_inventory(inventory, console, with_code=full)
     if inventory.is_empty:
         raise SatchelError("has no skills, plugins or settings to trust", where=folder)
+    if warning := unused_variables(variables, inventory.variables):
+        console.warn(warning)
     kept = reading.record.variables if reading.record else ()
     record = _decide(console, store, inventory, level, (*kept, *variables))
     if as_json:
@@ -93,6 +95,15 @@ def command(
     elif record is not None:
         console.out(f"trusted ({_EXTENTS[record.level]}): {_shown(folder)}")
     return NOT_AGREED if record is None else 0
+
+
+def _require_readable(folder: str) -> None:
+    try:
+        os.scandir(folder).close()
+    except FileNotFoundError:
+        raise SatchelError("does not exist", where=folder) from None
+    except OSError as problem:
+        raise SatchelError(f"cannot be read: {reason_of(problem)}", where=folder) from None
 
 
 def _chosen_level(*, data: bool, code: bool) -> TrustLevel | None:
