@@ -354,6 +354,12 @@ def test_what_was_added_before_is_the_cause_also_beside_a_broken_skill(run, repo
     assert "was added before (run 'satchel update demo')" in again.stderr
 
 
+def test_an_address_without_a_repository_is_named(run, tmp_path):
+    refused = run("add", f"git+file://{tmp_path}/none")
+    assert refused.exit_code == 1
+    assert f"{tmp_path.name}/none: is no git repository that you may read\n" in refused.stderr
+
+
 def test_nothing_remains_of_what_is_removed_from_a_project(run, repository, here):
     added = run("add", repository, "--project", "--yes")
     assert "next: satchel trust" in added.stderr

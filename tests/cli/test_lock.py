@@ -109,6 +109,7 @@ def test_locked_refuses_a_change_and_frozen_leaves_it_out(run, here, locked, wri
         "greet": "ok",
         "newer": "failed",
     }
+    assert "newer  held by the lock" in run("list", "skills", "--frozen", *locked).stdout
     prompt = run("prompt", "--frozen", *locked).stdout
     assert "greet" in prompt
     assert "newer" not in prompt

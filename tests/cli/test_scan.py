@@ -72,3 +72,4 @@ def test_a_rule_can_be_left_out_and_an_unknown_one_is_refused(run, lure):
     result = run("scan", lure, "--ignore", "fetch-and-rum")
     assert result.exit_code == 2
     assert "there is no rule 'fetch-and-rum'; did you mean fetch-and-run?" in result.stderr
+    assert "there is no rule 'nope'; rules: " in run("scan", lure, "--ignore", "nope").stderr

@@ -251,6 +251,35 @@ def test_a_folder_that_cannot_be_read_is_refused_with_the_reason(run, here, monk
     )
 
 
+def test_servers_of_which_files_are_compared_are_not_shown_as_files(run, here):
+    config = {"maps": {"command": "sh", "args": ["-c", "cat data/*"]}}
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": config}))
+    (here / "data").mkdir()
+    (here / "data/a.txt").write_text("one\n")
+    shown = run("trust").stdout
+    assert "what servers of .mcp.json may use: data/a.txt (digest" in shown
+    assert ".mcp.json may use: MCP server" not in shown
+    assert "MCP server" not in run("trust", "--full").stdout.replace("what servers", "")
+    config["more"] = config["maps"]
+    run("trust", "--code")
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": config}))
+    assert (
+        "+++ what servers of .mcp.json may use: MCP server more\n" in run("trust", "--diff").stdout
+    )
+
+
+def test_settings_that_are_broken_are_named_as_the_cause(run, here):
+    (here / "satchel.toml").write_text("enable = [\n")
+    result = run("trust")
+    assert "satchel.toml:2: error[choices-unreadable]: the settings cannot be read" in result.stderr
+    assert "has nothing that can be read; correct what is named above" in result.stderr
+
+
+def test_all_of_the_code_is_shown_after_the_reason(run, project):
+    result = run("trust", "--diff")
+    assert result.output.startswith("its code is not trusted, so all of it is shown\n")
+
+
 def test_the_list_says_which_records_are_not_used(run, project, write_skill, tmp_path):
     run("trust", "--code")
     path = Path(TrustStore().stamp(".")[0])

@@ -69,7 +69,8 @@ def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Ite
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
-        yield f"  {one_line(path)}:{item.line}: {item.rule}: {one_line(item.text)} ({meaning})"
+        place = one_line(path) + (f":{item.line}" if item.line else "")
+        yield f"  {place}: {item.rule}: {one_line(item.text)} ({meaning})"
 
 
 def unit_lines(unit: SourceUnit) -> list[str]:

@@ -81,6 +81,11 @@ def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if is_not_enabled(entry):
         return "available, not enabled"
+    if entry.state in {"failed", "revoked"}:
+        codes = {item.code for item in entry.diagnostics}
+        if codes & {"lock-new", "lock-changed"}:
+            return "held by the lock"
+        return "held" if "code-held" in codes else str(entry.state)
     if entry.state == "ok" and any(item.code == "plugin-unused" for item in entry.diagnostics):
         return "ok, brings nothing"
     # Only a skill has the attribute.

@@ -11,7 +11,7 @@ from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import NOT_AGREED, Terminal
 from satchel.cli.trust_report import diff_lines, print_inventory, shown_text, unused_variables
 from satchel.configuration.projects import Project, TrustLevel
-from satchel.diagnostics import Diagnostic
+from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.files.file_reader import reason_of
 from satchel.reports.short_texts import count, short_path
@@ -83,8 +83,7 @@ def command(
         level = level or TrustLevel.NONE  # a script is not asked
     else:
         print_inventory(inventory, console, with_code=full)
-    if inventory.is_empty:
-        raise SatchelError("has no skills, plugins or settings to trust", where=folder)
+    _require_content(inventory, folder)
     if warning := unused_variables(variables, inventory.variables):
         console.warn(warning)
     kept = reading.record.variables if reading.record else ()
@@ -93,7 +92,7 @@ def command(
         now = record or reading.record or inventory.record(TrustLevel.NONE)
         console.json({**_as_object(now), "requested": _requested(inventory)})
     elif record is not None:
-        console.out(f"trusted ({_EXTENTS[record.level]}): {_shown(folder)}")
+        _say_trusted(record, inventory, console)
     return NOT_AGREED if record is None else 0
 
 
@@ -104,6 +103,20 @@ def _require_readable(folder: str) -> None:
         raise SatchelError("does not exist", where=folder) from None
     except OSError as problem:
         raise SatchelError(f"cannot be read: {reason_of(problem)}", where=folder) from None
+
+
+def _require_content(inventory: ProjectInventory, folder: str) -> None:
+    if inventory.is_empty:
+        message = "has no skills, plugins or settings to trust"
+        if has_error(inventory.diagnostics):
+            message = "has nothing that can be read; correct what is named above"
+        raise SatchelError(message, where=folder)
+
+
+def _say_trusted(record: TrustRecord, inventory: ProjectInventory, console: Console) -> None:
+    console.out(f"trusted ({_EXTENTS[record.level]}): {_shown(inventory.project.folder)}")
+    if any(item.code == "code-held" for item in inventory.diagnostics):
+        console.say("what cannot be compared, as said above, is not used")
 
 
 def _chosen_level(*, data: bool, code: bool) -> TrustLevel | None:
@@ -170,14 +183,15 @@ def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
 def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console: Console) -> int:
     """Print the changes of the code since it was trusted; return 1 if some cannot be compared."""
     lines = diff_lines(record.units if record else {}, inventory.units)
+    is_trusted = record is not None and record.level is TrustLevel.CODE
+    if not is_trusted:
+        console.say("its code is not trusted, so all of it is shown")
     for line in lines:
         console.out(line)
     problems = [it for it in inventory.diagnostics if it.code == "code-held"]
     for item in problems:
         console.say(diagnostic_line(item))
-    if record is None or record.level is not TrustLevel.CODE:
-        console.say("its code is not trusted, so all of it is shown")
-    elif not (lines or problems):
+    if is_trusted and not (lines or problems):
         console.say("its code has not changed since it was trusted")
     return 1 if problems else 0
 
