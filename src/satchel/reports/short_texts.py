@@ -52,7 +52,8 @@ def relative(path: str) -> str:
         return path
     if path == here:
         return "."
-    return path.removeprefix(here.rstrip(os.sep) + os.sep)
+    # In the root folder, a path without its first sign would not look like one.
+    return path if here == os.sep else path.removeprefix(here + os.sep)
 
 
 def short_path(path: str) -> str:
