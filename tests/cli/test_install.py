@@ -122,8 +122,8 @@ def test_without_a_terminal_nothing_that_runs_is_installed(asking, weather, home
     done = asking("install", "./weather")
     assert (done.exit_code, done.stdout) == (3, "")
     assert (
-        "Nothing was changed: there is no terminal to ask on (read the above, then give --yes)"
-        in done.stderr
+        "Error: nothing was changed, as there is no terminal to ask on: Install and run this? "
+        "(read the above, then give --yes)" in done.stderr
     )
     assert (names(home), (here / "was-run").exists()) == ([], False)
 

@@ -268,6 +268,16 @@ def test_servers_of_which_files_are_compared_are_not_shown_as_files(run, here):
     )
 
 
+def test_the_last_line_says_that_what_cannot_be_compared_is_not_used(run, here, write_skill):
+    scripts = write_skill(here / "skills", "hello") / "scripts"
+    scripts.mkdir()
+    (scripts / "run.py").touch()
+    os.mkfifo(scripts / "pipe")
+    result = run("trust", "--code")
+    assert "trusted (data and code): " in result.stdout
+    assert result.stderr.endswith("what cannot be compared, as said above, is not used\n")
+
+
 def test_settings_that_are_broken_are_named_as_the_cause(run, here):
     (here / "satchel.toml").write_text("enable = [\n")
     result = run("trust")
