@@ -50,7 +50,7 @@ def skill_name_fault(name: str) -> str:
     if len(name) > SKILL_NAME_LENGTH:
         return f"is {len(name)} characters long, the format allows {SKILL_NAME_LENGTH}"
     if not _SKILL_NAME.fullmatch(name):
-        return "must be lowercase letters and digits joined by single hyphens"
+        return "must be lowercase letters from a to z and digits joined by single hyphens"
     return ""
 
 

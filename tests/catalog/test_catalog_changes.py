@@ -75,6 +75,12 @@ def test_an_entry_that_never_was_good_recovers_as_well(make):
     assert short(diff(first, second)) == [("recovered", "skill", "a")]
 
 
+def test_the_removal_of_what_was_not_served_says_so(make):
+    first = make.catalog([make.skill("a", broken=True)])
+    (change,) = diff(first, make.catalog(previous=first))
+    assert (change.event, change.message) == ("removed", "while it was not served")
+
+
 def test_a_stale_entry_that_another_one_shadows_did_not_recover(make):
     far = {"source": "far", "scope": Precedence.USER}
     first = make.catalog([make.skill("a", **far)])

@@ -88,6 +88,25 @@ def test_what_would_be_added_is_shown_and_without_a_terminal_the_answer_is_no(
     assert not (home / ".satchel").exists()
 
 
+def test_full_prints_every_file_before_the_question(run, repository, home):
+    folder = repository / "skills/greet"
+    (folder / ".env").write_text("KEY=planted\n")
+    (folder / "notes.txt").write_text("a\x1b[2J\u200bb\n")
+    result = run("add", repository, "--full")
+    assert result.exit_code == 3
+    for text in (
+        "=== demo: tools.py\n  from satchel import tool\n",
+        "=== greet: SKILL.md\n  ---\n",
+    ):
+        assert text in result.stderr
+    assert "=== greet: notes.txt\n  a\\x1b[2J\\u200bb\n" in result.stderr
+    assert "=== greet: .env\n  (not shown: a .env file" in result.stderr
+    assert "planted" not in result.stderr
+    assert "read all of it with --full" not in result.stderr
+    assert "read all of it with --full" in run("add", repository).stderr
+    assert not (home / ".satchel").exists()
+
+
 def test_a_repository_is_added_and_recorded_with_its_commit(run, repository, home):
     result = run("add", f"git+file://{repository}", "--yes")
     assert result.exit_code == 0
@@ -324,6 +343,30 @@ def test_a_broken_skill_is_left_out_and_named_and_refused_if_asked_for(run, repo
     assert "left out: skill 'bad' is broken: SKILL.md:1: it does not begin" in result.stderr
     assert run("add", f"git+file://{repository}", "--only", "bad", "--yes").exit_code == 1
     assert sorted(path.name for path in (home / ".satchel/skills").iterdir()) == ["greet"]
+
+
+def test_what_was_added_before_is_the_cause_also_beside_a_broken_skill(run, repository):
+    (repository / "skills/bad").mkdir()
+    (repository / "skills/bad/SKILL.md").write_text("no front matter")
+    run("add", repository, "--yes")
+    again = run("add", repository, "--yes")
+    assert again.exit_code == 1
+    assert "was added before (run 'satchel update demo')" in again.stderr
+
+
+def test_an_address_without_a_repository_is_named(run, tmp_path):
+    refused = run("add", f"git+file://{tmp_path}/none")
+    assert refused.exit_code == 1
+    assert f"{tmp_path.name}/none: is no git repository that you may read\n" in refused.stderr
+
+
+def test_nothing_remains_of_what_is_removed_from_a_project(run, repository, here):
+    added = run("add", repository, "--project", "--yes")
+    assert "next: satchel trust" in added.stderr
+    run("remove", "greet", "--project")
+    run("remove", "demo", "--project")
+    assert os.listdir(here / ".satchel") == ["sources.toml"]
+    assert "not read" not in run("list").stderr
 
 
 def test_a_plugin_with_a_broken_skill_is_added_and_serves_the_others(run, tmp_path, home, here):

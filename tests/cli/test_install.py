@@ -122,8 +122,8 @@ def test_without_a_terminal_nothing_that_runs_is_installed(asking, weather, home
     done = asking("install", "./weather")
     assert (done.exit_code, done.stdout) == (3, "")
     assert (
-        "Nothing was changed: there is no terminal to ask on (read the above, then give --yes)"
-        in done.stderr
+        "Error: nothing was changed, as there is no terminal to ask on: Install and run this? "
+        "(read the above, then give --yes)" in done.stderr
     )
     assert (names(home), (here / "was-run").exists()) == ([], False)
 
@@ -632,6 +632,19 @@ def setup(ctx):
     ctx.say(f"hello from {ctx.folder}, {ctx.interactive}")
     print("NOISE")
 """
+
+
+def test_full_prints_the_code_before_the_question(asking, weather, home):
+    weather(more="# \x1b[2J\u200b\n")
+    result = asking("install", "./weather", "--full")
+    assert result.exit_code == 3
+    assert "=== more.py\n  # \\x1b[2J\\u200b\n" in result.stderr
+    assert "read the code with --full" not in result.stderr
+    hint = "read the code with --full, or look for lures with 'satchel scan'"
+    assert hint in asking("install", "./weather").stderr
+    refused = asking("install", "acme-weather>=1", "--full")
+    assert (refused.exit_code, "not for what pip installs" in refused.stderr) == (2, True)
+    assert not home.exists()
 
 
 def test_a_setup_is_run_and_reported(run, weather, home, env, data):

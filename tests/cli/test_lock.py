@@ -64,6 +64,25 @@ def test_check_fails_with_what_differs_and_diff_only_prints_it(run, here, locked
     assert run("lock", "--diff", *locked).exit_code == 0
 
 
+def test_a_reviewed_file_is_not_replaced_by_an_empty_or_from_a_broken_one(run, here, locked):
+    file = here / "satchel.lock"
+    before = file.read_bytes()
+    result = run("lock")
+    assert (result.exit_code, result.stdout, file.read_bytes()) == (1, "", before)
+    assert "not read: ./skills, ./plugins" in result.stderr
+    assert "has 1 skill, 1 plugin, 1 group, but nothing is loaded now" in result.stderr
+    file.write_text("<<<<<<< HEAD\n")
+    result = run("lock", *locked)
+    assert (result.exit_code, file.read_text()) == (1, "<<<<<<< HEAD\n")
+    assert "is not a lock file" in result.stderr
+
+
+def test_a_new_file_says_how_it_differs_from_the_one_that_it_replaces(run, here, locked):
+    result = run("lock", *locked[:2])
+    assert result.stdout == "wrote satchel.lock: 1 skill\n"
+    assert "removed plugin demo (path plugins/demo)\n" in result.stderr
+
+
 def test_nothing_is_imported_with_no_connect(run, here, toolkit):
     assert run("lock", "--no-connect", "--plugins", "plugins").exit_code == 0
     assert not (toolkit / "demo/was-run").exists()
@@ -90,6 +109,7 @@ def test_locked_refuses_a_change_and_frozen_leaves_it_out(run, here, locked, wri
         "greet": "ok",
         "newer": "failed",
     }
+    assert "newer  held by the lock" in run("list", "skills", "--frozen", *locked).stdout
     prompt = run("prompt", "--frozen", *locked).stdout
     assert "greet" in prompt
     assert "newer" not in prompt

@@ -187,7 +187,7 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
     assert "satchel mcp approve box a" in refused.stderr
     result = run("mcp", "approve", "box", "a")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "there is no terminal to ask on (read the above, then give --yes)" in result.stderr
+    assert "? (read the above, then give --yes)" in result.stderr
     result = run("mcp", "approve", "box", "a", "--yes")
     assert result.stdout == "approved a\n"
     assert "  description:\n  - Told.\n  + Evil.\n" in result.stderr

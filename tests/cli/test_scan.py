@@ -67,8 +67,15 @@ def test_a_skill_file_stands_for_its_folder(run, tmp_path, monkeypatch, as_hook)
     assert sorted(rules) == ["overrides-instructions", "refused-skill"]
 
 
+def test_a_finding_about_a_whole_file_has_no_line(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tool").write_bytes(b"\x7fELF\x02\x01\x01\x00")
+    assert run("scan", ".").stdout.startswith("./tool: binary-file: ")
+
+
 def test_a_rule_can_be_left_out_and_an_unknown_one_is_refused(run, lure):
     assert run("scan", lure, "--ignore", "overrides-instructions").exit_code == 0
     result = run("scan", lure, "--ignore", "fetch-and-rum")
     assert result.exit_code == 2
     assert "there is no rule 'fetch-and-rum'; did you mean fetch-and-run?" in result.stderr
+    assert "there is no rule 'nope'; rules: " in run("scan", lure, "--ignore", "nope").stderr

@@ -2,12 +2,15 @@
 
 import sys
 from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from satchel.cli.console import Console, wrapped
 from satchel.cli.terminal import Terminal
-from satchel.reports.short_texts import with_short_paths
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.reports.short_texts import short_path, status_label, with_short_paths
 
 MIB = 1024 * 1024
 
@@ -15,6 +18,25 @@ MIB = 1024 * 1024
 @pytest.fixture
 def terminal():
     return Terminal(Console(sys.stdout))
+
+
+@pytest.mark.parametrize(
+    ("code", "label"),
+    [
+        ("code-held", "held"),
+        ("lock-changed", "held by the lock"),
+        ("mcp-server-starting", "starting"),
+    ],
+)
+def test_a_state_is_named_by_its_cause(code, label):
+    problem = make_diagnostic(code, Where("a"), "a reason", "")
+    assert status_label(SimpleNamespace(state="revoked", diagnostics=(problem,))) == label
+
+
+def test_in_the_root_folder_paths_stay_whole(monkeypatch):
+    monkeypatch.chdir("/")
+    assert short_path("/srv/skills") == "/srv/skills"
+    assert short_path(str(Path.home() / "x")) == "~/x"
 
 
 def test_without_a_terminal_a_download_is_one_line(terminal, capsys):

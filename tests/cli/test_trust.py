@@ -223,6 +223,94 @@ def test_a_corrupt_record_is_said_and_can_be_replaced(run, project):
     assert run("call", "echo", "text=a").exit_code == 0
 
 
+def test_a_variable_that_nothing_uses_is_named_with_those_that_are_used(run, project):
+    warning = "warning: no server of the project uses TOKEM; it uses KEY, TOKEN\n"
+    assert warning in run("trust", "--code", "--variable", "TOKEM").stderr
+    assert TrustStore().read(".").record.variables == ()
+    listed = run("list", "--trust", "code", "--variable", "TOKEM", "--variable", "KEY")
+    assert warning in listed.stderr
+    assert "warning: " not in run("list", "--variable", "TOKEN", "--variable", "KEY").stderr
+    needed = "--variable needs a project whose code is trusted"
+    for options in (["--trust", "data"], ["--skills", "skills"]):
+        assert needed in run("list", *options, "--variable", "KEY").stderr
+    refused = run("trust", "--data", "--variable", "KEY")
+    assert (refused.exit_code, "--data and --variable" in refused.stderr) == (2, True)
+
+
+def test_a_folder_that_cannot_be_read_is_refused_with_the_reason(run, here, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    assert "gone: does not exist" in run("trust", "gone").stderr
+    (here / "locked").mkdir()
+    monkeypatch.setattr("os.scandir", refuse)
+    result = run("trust", "locked")
+    assert (result.exit_code, "locked: cannot be read: Permission denied" in result.stderr) == (
+        1,
+        True,
+    )
+
+
+def test_servers_of_which_files_are_compared_are_not_shown_as_files(run, here):
+    config = {"maps": {"command": "sh", "args": ["-c", "cat data/*"]}}
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": config}))
+    (here / "data").mkdir()
+    (here / "data/a.txt").write_text("one\n")
+    shown = run("trust").stdout
+    assert "what servers of .mcp.json may use: data/a.txt (digest" in shown
+    assert ".mcp.json may use: MCP server" not in shown
+    assert "MCP server" not in run("trust", "--full").stdout.replace("what servers", "")
+    config["more"] = config["maps"]
+    run("trust", "--code")
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": config}))
+    assert (
+        "+++ what servers of .mcp.json may use: MCP server more\n" in run("trust", "--diff").stdout
+    )
+
+
+def test_the_last_line_says_that_what_cannot_be_compared_is_not_used(run, here, write_skill):
+    scripts = write_skill(here / "skills", "hello") / "scripts"
+    scripts.mkdir()
+    (scripts / "run.py").touch()
+    os.mkfifo(scripts / "pipe")
+    result = run("trust", "--code")
+    assert "trusted (data and code): " in result.stdout
+    assert result.stderr.endswith("what cannot be compared, as said above, is not used\n")
+
+
+def test_settings_that_are_broken_are_named_as_the_cause(run, here):
+    (here / "satchel.toml").write_text("enable = [\n")
+    result = run("trust")
+    assert "satchel.toml:2: error[choices-unreadable]: the settings cannot be read" in result.stderr
+    assert "has nothing that can be read; correct what is named above" in result.stderr
+
+
+def test_all_of_the_code_is_shown_after_the_reason(run, project):
+    result = run("trust", "--diff")
+    assert result.output.startswith("its code is not trusted, so all of it is shown\n")
+
+
+def test_the_list_says_which_records_are_not_used(run, project, write_skill, tmp_path):
+    run("trust", "--code")
+    path = Path(TrustStore().stamp(".")[0])
+    path.chmod(0o666)
+    listed = run("trust", "--list")
+    assert (listed.stdout, "others than you can write it" in listed.stderr) == ("", True)
+    assert "0 trusted projects" in listed.stderr
+    path.chmod(0o600)
+    moved = tmp_path / "moved"
+    write_skill(moved / "skills", "hello")
+    run("trust", str(moved), "--data")
+    moved.rename(tmp_path / "elsewhere")
+    listed = run("trust", "--list")
+    assert "not used: the folder is gone, or is another one" in listed.stdout
+    assert "1 trusted project\n" in listed.stderr
+    records = json.loads(run("trust", "--list", "--json").stdout)
+    assert [item["used"] for item in records] == [
+        item["path"] == os.path.realpath(".") for item in records
+    ]
+
+
 def test_a_script_reads_what_holds_and_what_is_requested(run, project):
     result = run("trust", "--json")
     value = json.loads(result.stdout)

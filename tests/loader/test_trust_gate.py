@@ -54,6 +54,11 @@ def test_the_fix_for_a_variable_names_the_project(project, settings, monkeypatch
     with pytest.raises(DefinitionError) as caught:
         gate.variables(f"{project.folder}/.mcp.json", Precedence.PROJECT, ["KEY"])
     assert caught.value.fix == f"satchel trust {project.folder} --variable KEY"
+    # The record does not count, so a command that changes it does not help.
+    gate = open_gate([Project(project.folder, trust="code")], settings)
+    with pytest.raises(DefinitionError) as caught:
+        gate.variables(f"{project.folder}/.mcp.json", Precedence.PROJECT, ["KEY"])
+    assert caught.value.fix.startswith("add --variable KEY, or in a program Project(")
 
 
 def test_a_path_is_judged_by_the_project_that_it_is_in(project, settings, tmp_path):

@@ -305,6 +305,7 @@ def test_a_table_says_all_that_code_can_say():
         ({}, "either a command or a url"),
         ({"command": "x", "url": "https://a"}, "either a command or a url"),
         ({"comand": "x"}, "did you mean 'command'"),
+        ({"command": ["npx", "x"]}, r'command must be a string, with args = \["..."\] beside it'),
         ({"command": "x", "args": "-a"}, "args must be a list"),
         ({"command": "x", "env": {"A": 1}}, "env must be a table"),
         ({"command": "x", "pin": "on"}, "pin must be"),

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import shutil
+import subprocess
 import sys
 import time
 from textwrap import dedent
@@ -161,6 +162,19 @@ def test_a_schema_that_leaves_the_process_fails_its_plugin(load, codes, tool_sou
         Status.FAILED,
         None,
     )
+
+
+def test_a_hook_has_its_time_although_pydantic_takes_long_to_import(tmp_path, write_plugin):
+    tools = (
+        "import sys, satchel\n@satchel.hookimpl\ndef satchel_tools():\n"
+        "    assert 'pydantic' in sys.modules\n    return []\n"
+    )
+    write_plugin(tmp_path, "demo", "", tools=tools)
+    script = (
+        "from satchel import Satchel; from satchel.diagnostics import has_error\n"
+        f"assert not has_error(Satchel(plugins=[{str(tmp_path)!r}]).catalog.diagnostics)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60)
 
 
 def test_a_schema_that_takes_forever_is_given_up(load):

@@ -21,10 +21,12 @@ from satchel.runtime.program_runner import (
     SandboxRunner,
     find_sandbox,
     missing_sandbox,
+    run_with,
 )
 from satchel.settings import MIB, Sandbox
 
 WAYS = ["plain", "sandbox"]
+DONE = {"returncode": 0, "stdout": "", "stderr": "", "timed_out": False}
 
 
 def runner_of(way):
@@ -291,6 +293,33 @@ def test_the_host_can_run_programs_itself(tmp_path, write_skill):
     assert shell.kind == "shell"
     with pytest.raises(DefinitionError, match="runner"):
         Satchel(runner=object())
+
+
+@pytest.mark.parametrize(
+    "result", ["done", None, {"stdout": ""}, {**DONE, "stdout": b""}, {**DONE, "stderr": None}]
+)
+def test_a_wrong_result_of_the_hosts_runner_is_named(result, tmp_path, caplog):
+    class Remote:
+        async def run(self, program):
+            return result
+
+    class NotAsync:
+        def run(self, program):
+            return result
+
+    app = Satchel(entry_points=["builtin"], runner=Remote())
+    session = app.session()
+    for name in app.catalog.groups:
+        session.activate(name)
+    answer = asyncio.run(session.call("execute_shell_command", {"command": "ls"}))
+    assert "Tell the user" in answer.text
+    program = Program(command=("true",), folder=str(tmp_path), seconds=1, kind="script")
+    with pytest.raises(ToolError):
+        asyncio.run(run_with(NotAsync(), program))
+    texts = [record.getMessage() for record in caplog.records]
+    reason = f"returned {result!r}, not a dict with returncode, timed_out, and stdout and stderr"
+    assert texts == [f"the runner {name} {reason} as text" for name in ("Remote", "NotAsync")]
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize("way", WAYS)

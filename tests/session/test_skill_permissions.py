@@ -40,6 +40,8 @@ def shell(command):
         ("Bash(cat docs/*)", shell("cat docs/a.md")),
         ("Bash (git:*)", shell("git status")),
         ("Bash(git:*)", named("Bash", command="git status", timeout=5)),
+        ("Bash(git:*)", named("bash", command="git status")),
+        ("mcp__Docs__*", named("Search", "mcp__docs__Search")),
         ("run(git:*)", named("run", cmd="git status", description="")),
         ("fetch(domain:*.x.org)", named("fetch", url="https://a.x.org:8/b", prompt="Why? Or not.")),
         (
@@ -93,6 +95,8 @@ def test_a_pattern_allows_what_its_author_means(pattern, call):
         ("Bash(cat docs/*)", shell("cat docs/a secret")),
         ("Bash(git:*)", named("Bash", command="git x; touch y")),
         ("Bash(git:*)", named("Bash", command="gitevil")),
+        ("Bash(git:*)", named("bash", command="Git status")),
+        ("Read(docs/*)", named("read", path="Docs/a")),
         ("Bash(git:*)", named("Bash", command="git x", env="GIT_PAGER=evil")),
         ("Bash(git:*)", named("Bash", command="git x", args=["y"])),
         ("mcp__d__Bash(git:*)", named("Bash", "mcp__d__Bash", command="git x; touch y")),

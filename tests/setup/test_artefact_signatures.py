@@ -101,7 +101,14 @@ def test_a_signature_under_other_keys_than_those_of_sigstore_does_not_verify(fil
 @pytest.mark.parametrize("ending", [".sigstore.json", ".publish.attestation", ".provenance"])
 def test_a_broken_signature_is_an_error(files, ending, text):
     (files / f"{SDIST}{ending}").write_text(text)
-    with pytest.raises(SatchelError, match=r"does not verify|contains no signature"):
+    with pytest.raises(SatchelError, match=r"does not verify|contains no signature") as caught:
+        signers(files / SDIST)
+    assert "pydantic" not in str(caught.value)
+
+
+def test_a_file_that_is_no_signature_is_named_as_that(files):
+    (files / f"{SDIST}.sigstore.json").write_text("{}")
+    with pytest.raises(SatchelError, match="does not verify: it is not a sigstore bundle; nothing"):
         signers(files / SDIST)
 
 

@@ -88,6 +88,9 @@ def test_anything_else_is_refused(text):
         ("ftp://example.org/x.zip", "this kind of address is not supported"),
         ("git@example.org:acme/x", "this kind of address is not supported"),
         ("missing", "does not exist"),
+        ("http://example.org/x.zip", r"'http' are not used \(use https://\)"),
+        ("git+file:///srv/a b.git", r"has a space in it \(write %20 for it\)"),
+        ("git+https://example.org/\u0436x", r"has .\u0436. in it \(write %D0%B6 for it\)"),
         (__file__, "is neither a folder nor an archive"),
     ],
 )

@@ -33,7 +33,14 @@ from satchel.trust.compiled_files import may_use_compiled
         ("env", ["-i", "python", "server.py"], True),
         ("bash", ["run.sh"], True),
         ("./server", (), True),
+        ("uvx", ["proxy", "./serve"], True),
+        ("python3", ["-m", "proxy", "serve"], True),
+        ("uv", ["run", "proxy", "./serve"], True),
+        ("uv", ["run", "./serve"], False),
+        ("python3", ["./serve", "data.json"], False),
     ],
 )
-def test_the_command_says_whether_compiled_files_count(command, args, may):
-    assert may_use_compiled(command, args) == may
+def test_the_command_says_whether_compiled_files_count(tmp_path, command, args, may):
+    (tmp_path / "serve").touch(mode=0o755)
+    (tmp_path / "data.json").touch(mode=0o644)
+    assert may_use_compiled(command, args, str(tmp_path)) == may

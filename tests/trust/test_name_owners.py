@@ -79,6 +79,7 @@ def test_a_broken_record_is_reported_once_and_protects_names_meanwhile(state, fi
     assert owners.of("tool", "search") == ("plugins/maps",)
     assert file.read_text() == text
     assert caplog.text.count("owners of names cannot be read") == 1
+    assert f"the owners of names cannot be recorded in {file}: " in caplog.text
 
 
 def test_the_record_is_plain_json_for_its_owner_alone(state, file):

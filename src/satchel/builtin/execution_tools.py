@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import ToolError
-from satchel.runtime.program_runner import DefaultRunner, Program
+from satchel.runtime.program_runner import Program, run_with
 from satchel.tools import Text, ToolContext, ToolResult, tool
 from satchel.tools.callables import in_thread
 
@@ -85,9 +85,7 @@ def _program_for(
 
 async def _run(program: Program, context: ToolContext) -> dict[str, Any]:
     runner, sandbox = context.programs or (None, None)
-    return await (runner or DefaultRunner()).run(
-        replace(program, sandbox=sandbox or program.sandbox)
-    )
+    return await run_with(runner, replace(program, sandbox=sandbox or program.sandbox))
 
 
 def _answer(outcome: dict[str, Any], seconds: float) -> ToolResult:

@@ -127,7 +127,7 @@ def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
         names = {_name(both[key]) for key in left.keys() ^ right.keys()}
         before, after = _by_name(before_all, names), _by_name(after_all, names)
     removed = [
-        _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
+        _change(Event.REMOVED, entry, new, "while it was not served" if not entry.is_served else "")
         for key, entry in before.items()
         if key not in after
     ]

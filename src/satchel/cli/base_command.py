@@ -254,6 +254,8 @@ def _write_unread_folders(
     lines = list(map(diagnostic_line, diagnostics))
     if project is None and not (sources.skills or sources.plugins or _is_home()):
         lines += _unread_project()
+    if sources.variables:
+        lines += _unused_variables(sources, project)
     meta = click.get_current_context().meta
     meta[_IS_MISSING] = any(item.code == "source-missing" for item in diagnostics)
     written = meta.setdefault(_WRITTEN_LINES, set())
@@ -280,6 +282,18 @@ def _wait_for_servers(app: "satchel.Satchel", patience: float | None) -> None:
     rest = None if patience is None else patience - short
     if not app.wait_for_mcp_servers(rest) and (text := waiting()):
         complain(f"not waited any longer for {text}")
+
+
+def _unused_variables(sources: Sources, project: "satchel.Project | None") -> list[str]:
+    """Return a warning if variables that an option allows are used by nothing that is read."""
+    from satchel.cli.trust_report import unused_variables
+    from satchel.configuration.projects import TrustLevel
+    from satchel.trust.project_inventory import read_inventory
+
+    if project is None or sources.project_level is not TrustLevel.CODE:
+        return ["warning: --variable needs a project whose code is trusted, as by --trust code"]
+    warning = unused_variables(sources.variables, read_inventory(project).variables)
+    return [f"warning: {warning}"] if warning else []
 
 
 def _unread_project() -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from satchel.cli.trust_report import shown_text
+from satchel.cli.trust_report import file_lines, shown_text
 from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside
 from satchel.reports.short_texts import count
@@ -29,10 +29,13 @@ _HOOK = re.compile(rb"\bdef (satchel_\w+)")
 
 
 def code_of(plugin: PluginFinding) -> CodeUnit | None:
-    """Return what of a plugin's folder could run, `None` if nothing could."""
+    """Return what of a plugin's folder could run, with its text; `None` if nothing could."""
     base, chosen = plugin.path, plugin.chosen
     skills = (skill for scan in scan_skills_of(plugin, base) for skill in scan.findings.values())
-    all_units = plugin_unit(plugin, base), *(skill_unit(skill, base) for skill in skills)
+    all_units = (
+        plugin_unit(plugin, base, with_text=True),
+        *(skill_unit(skill, base, with_text=True) for skill in skills),
+    )
     units = [unit for unit in all_units if unit]
     files = {_in_plugin(name, unit): file for unit in units for name, file in unit.files.items()}
     if chosen:
@@ -78,13 +81,23 @@ def lines_of_folder(
     return lines
 
 
-def require_consent(lines: Sequence[str], terminal: Terminal, *, agrees: bool) -> None:
+def text_of_code(unit: CodeUnit | None) -> list[str]:
+    """Return all files of the code of a plugin, in full."""
+    files = sorted(unit.files.items()) if unit else ()
+    return file_lines((name, file) for name, file in files if not name.endswith("/"))
+
+
+def require_consent(
+    lines: Sequence[str], terminal: Terminal, *, agrees: bool, hint: str = ""
+) -> None:
     """Print what will run, and ask. Raises `NotAgreedError`."""
     if not lines:
         return
     terminal.say(f"{count(len(lines), 'thing')} to trust:")
     for line in lines:
         terminal.say(f"  {shown_text(line)}", as_is=True)
+    if hint and not agrees:
+        terminal.say(hint)
     terminal.require_agreement("Install and run this?", yes=agrees)
 
 
@@ -97,7 +110,7 @@ def require_unchanged(unit: CodeUnit | None, folder: str) -> None:
         for name, file in now.files.items() if now else ():
             if name in {LISTING, MARKETPLACE_FILE}:
                 continue  # a copy gets a listing that says which plugin it is
-            is_other = name in shown and shown[name] != file
+            is_other = name in shown and shown[name].digest != file.digest
             if is_other or (name not in shown and name.endswith(".py")):
                 raise SatchelError(
                     f"{shown_text(name)} changed after it was shown; nothing was installed",

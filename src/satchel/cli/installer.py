@@ -16,6 +16,7 @@ from satchel.cli.install_consent import (
     lines_of_folder,
     require_consent,
     require_unchanged,
+    text_of_code,
 )
 from satchel.cli.install_target import WHAT_TO_GIVE, require_no_typo
 from satchel.cli.installed_plugin import Installed, installed_plugin, read_catalog
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from satchel.formats.config_fields import ConfigField
     from satchel.formats.toolkit_manifest import PluginManifest
 
+_HOW_TO_READ = "read the code with --full, or look for lures with 'satchel scan'"
 _URL_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
 
 
@@ -89,6 +91,8 @@ class Installer:
     """The plugin to choose from a marketplace."""
     agrees: bool = False
     """Whether the user agreed already to run what is installed."""
+    full: bool = False
+    """Whether all code of a plugin's folder is printed before the question."""
     signer: Signer | None = None
     """Who must have signed it."""
     base: str = ""
@@ -101,6 +105,10 @@ class Installer:
         if self.plugin and not isinstance(source, PluginFinding):
             raise click.UsageError("--plugin is for the folder of a marketplace")
         if isinstance(source, PipPackage):
+            if self.full:
+                raise click.UsageError(
+                    "--full is for the folder of a plugin, not for what pip installs"
+                )
             return self._install_package(source)
         require_signer(self.signer, (), target)
         return [self.install_folder(source)]
@@ -175,7 +183,10 @@ class Installer:
             message = f"cannot be compared completely: {unit.problem.text}; nothing was installed"
             raise SatchelError(message, where=shown)
         lines = lines_of_folder(plugin, unit, hook)
-        require_consent(lines, self.terminal, agrees=self.agrees)
+        for line in text_of_code(unit) if self.full else ():
+            self.terminal.say(line, as_is=True)
+        hint = "" if self.full or unit is None else _HOW_TO_READ
+        require_consent(lines, self.terminal, agrees=self.agrees, hint=hint)
         texts = self._collect_values(name, manifest.config)
         if hook:
             # The setup of a copy runs in its final folder.

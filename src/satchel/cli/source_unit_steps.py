@@ -10,7 +10,7 @@ from satchel.cli.installed_plugin import print_installed
 from satchel.cli.installer import Installer
 from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
-from satchel.cli.trust_report import ShownFile, diff_files, shown_text
+from satchel.cli.trust_report import ShownFile, diff_files, file_lines, shown_text
 from satchel.errors import SatchelError
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, scan_path
@@ -69,7 +69,16 @@ def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Ite
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
-        yield f"  {one_line(path)}:{item.line}: {item.rule}: {one_line(item.text)} ({meaning})"
+        place = one_line(path) + (f":{item.line}" if item.line else "")
+        yield f"  {place}: {item.rule}: {one_line(item.text)} ({meaning})"
+
+
+def unit_lines(unit: SourceUnit) -> list[str]:
+    """Return all files that a unit would have when it is placed, in full."""
+    with as_placed(unit) as copy:
+        digests = read_digests(copy)
+        files = _files(copy, digests, {*digests})
+        return file_lines((f"{unit.name}: {path}", file) for path, file in files.values())
 
 
 def folder_diff(before: str, after: str) -> list[str]:
@@ -82,7 +91,7 @@ def folder_diff(before: str, after: str) -> list[str]:
 def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, ShownFile]:
     """Return the files of a folder that have one of the names."""
     paths = {name: os.path.join(folder, *name.split("/")) for name in names if name in digests}
-    return {name: (name, read_code_file(path, folder)) for name, path in paths.items()}
+    return {name: (name, read_code_file(path, folder)) for name, path in sorted(paths.items())}
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

@@ -76,7 +76,7 @@ class Terminal:
         if yes:
             return
         if not self.is_there:
-            message = f"{question} Nothing was changed: there is no terminal to ask on"
+            message = f"nothing was changed, as there is no terminal to ask on: {question}"
             raise NotAgreedError(f"{one_line(message)} (read the above, then give --yes)")
         if not self.agrees(question):
             raise NotAgreedError("nothing was changed")

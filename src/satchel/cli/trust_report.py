@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from satchel.cli.rendering import diagnostic_line
@@ -44,6 +44,15 @@ def _shown_server(text: str) -> str:
         for word in shown_text(text).split(" ")
     )
     return " ".join(words)
+
+
+def unused_variables(names: Iterable[str], requested: Collection[str]) -> str:
+    """Return a warning about named variables that no server of a project uses, or `""`."""
+    unused = sorted({*names} - {*requested})
+    if not unused:
+        return ""
+    uses = f"it uses {', '.join(requested)}" if requested else "it uses none"
+    return shown_text(f"no server of the project uses {', '.join(unused)}; {uses}")
 
 
 def print_inventory(
@@ -113,7 +122,21 @@ def _finding_line(finding: Any, base: str) -> str:
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    return [f"{path} (digest {file.digest[:12]})" for path, file in _files(units).values()]
+    return [f"{path} (digest {file.digest[:12]})" for path, file in _contents(units)]
+
+
+def _contents(units: Mapping[str, CodeUnit]) -> list[ShownFile]:
+    """Return what has a content: not the names of the servers for which files are compared."""
+    files = _files(units).items()
+    return [shown for place, shown in files if shown[1].text or not place.endswith("/")]
+
+
+def _shown_name(name: str) -> str:
+    """Return a name in a unit as it is shown; a definition, whose name has a slash at its end."""
+    if not name.endswith("/"):
+        return name
+    kind, _, server = name.removesuffix("/").partition("/")
+    return f"MCP server {server}" if server else kind
 
 
 def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
@@ -125,15 +148,22 @@ def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
     for unit in sorted(units.values(), key=lambda unit: unit.is_of_project):
         folder = "" if unit.is_of_project else f"{unit.key.partition('#')[0]}/"
         for name, file in unit.files.items():
-            path = name if unit.key == name else f"{unit.key.removesuffix('/')}: {name}"
+            path = (
+                name if unit.key == name else f"{unit.key.removesuffix('/')}: {_shown_name(name)}"
+            )
             files.setdefault(f"{folder}{name}", (path, file))
     return dict(sorted(files.items(), key=lambda item: item[1][0]))
 
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
     """Return all code, each file after its path; one that is no text has its digest."""
+    return file_lines(_contents(units))
+
+
+def file_lines(files: Iterable[ShownFile]) -> list[str]:
+    """Return files in full, each after its path; one that is no text has its digest."""
     lines: list[str] = []
-    for path, file in _files(units).values():
+    for path, file in files:
         missing = _not_shown(path, file.digest[:12])
         text = lines_of(file.text) or [missing]
         lines += [f"=== {shown_text(path)}", *(f"  {line}" for line in text)]

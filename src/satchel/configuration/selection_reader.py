@@ -258,7 +258,7 @@ def _broken(
     error = make_diagnostic(
         "choices-unreadable",
         Where(empty.path, line, column),
-        f"the choices cannot be read: {reason}{kept}",
+        f"the settings cannot be read: {reason}{kept}",
         'correct it; it may say enable = ["NAME"] and disable = ["NAME"], '
         'first = ["NAME"] below [skills], skills = ["FOLDER"] below [sources], '
         "and KEY = VALUE below [mcp.SERVER]"

@@ -137,7 +137,7 @@ def read_lock(data: bytes, path: str) -> Lock:
         raise SatchelError(
             f"is not a lock file: {reason}",
             where=path,
-            fix="restore it, or review what is loaded and run 'satchel lock'",
+            fix="restore it, or delete it, review what is loaded, and run 'satchel lock'",
         ) from None
 
 

@@ -57,7 +57,7 @@ class OAuthTable(TableModel):
 class ServerTable(TableModel):
     """A server; it has either a command or a URL."""
 
-    command: _Text = Field(
+    command: Annotated[str, Expected('must be a string, with args = ["..."] beside it')] = Field(
         "",
         description="The program of a local server.",
         json_schema_extra={"pattern": r"\S"},

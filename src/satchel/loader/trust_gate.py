@@ -268,10 +268,11 @@ class TrustGate:
         for name in requested:
             if name in values and name not in allowed:
                 folder = quote(grant.project.folder if grant else path)
-                raise DefinitionError(
-                    f"it uses the environment variable {name}, which you did not allow",
-                    fix=f"satchel trust {folder} --variable {name}",
-                )
+                fix = f"satchel trust {folder} --variable {name}"
+                if grant and grant.project.trust:  # the record does not count
+                    fix = f"add --variable {name}, or in a program Project(..., variables=[...])"
+                message = f"it uses the environment variable {name}, which you did not allow"
+                raise DefinitionError(message, fix=fix)
         return {name: value for name, value in values.items() if name in allowed}
 
 

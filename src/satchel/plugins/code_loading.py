@@ -93,7 +93,7 @@ def load_folder(
         code,
         collect,
         partial(reading_failed, path=file, has_hooks=has_hooks),
-        # Making schemas imports pydantic, which takes long on a busy machine. A hook may hang.
+        # Making schemas may take long on a busy machine. A hook may hang.
         of_processor=not has_hooks,
         limit=limits.hook,
         alone=alone,
@@ -111,6 +111,9 @@ def _add_code(
 
     Unknown tools in groups and changes of the process are reported.
     """
+    # Lazy, but not in the time of a hook: schemas need it, and it takes long on a busy machine.
+    import pydantic  # noqa: F401
+
     try:
         contribution, changed = guarded(collect, limit_name="hook", **guards)
     except PluginCodeError as error:

@@ -52,7 +52,8 @@ def relative(path: str) -> str:
         return path
     if path == here:
         return "."
-    return path.removeprefix(here.rstrip(os.sep) + os.sep)
+    # In the root folder, a path without its first sign would not look like one.
+    return path if here == os.sep else path.removeprefix(here + os.sep)
 
 
 def short_path(path: str) -> str:
@@ -77,10 +78,24 @@ def location_text(item: Diagnostic) -> str:
     return one_line(":".join(str(part) for part in parts if part))
 
 
+_LABELS = {
+    "lock-new": "held by the lock",
+    "lock-changed": "held by the lock",
+    "code-held": "held",
+    "mcp-server-starting": "starting",
+    "mcp-server-down": "cannot be reached",
+    "mcp-login-needed": "needs a login",
+}
+"""States of what is not served, by the diagnostic that says why."""
+
+
 def status_label(entry: "Entry") -> str:
     """Return an entry's state in words."""
     if is_not_enabled(entry):
         return "available, not enabled"
+    if entry.state in {"failed", "revoked"}:
+        labels = (_LABELS.get(item.code) for item in entry.diagnostics)
+        return next(filter(None, labels), str(entry.state))
     if entry.state == "ok" and any(item.code == "plugin-unused" for item in entry.diagnostics):
         return "ok, brings nothing"
     # Only a skill has the attribute.

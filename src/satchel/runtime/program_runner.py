@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, partial
+from inspect import isawaitable
 from typing import Any, Protocol, runtime_checkable
 
 from satchel.configuration.configuration import config_folder
@@ -23,6 +24,7 @@ from satchel.files.state_files import state_folder
 from satchel.lazy_dataclass import dataclass
 from satchel.runtime.child_process import STREAM_LIMIT, run_program
 from satchel.settings import KIB, MIB, Sandbox
+from satchel.text import shorten
 from satchel.tools.callables import in_thread
 
 _log = logging.getLogger("satchel.runtime")
@@ -59,6 +61,8 @@ _PROBE_SECONDS = 10.0
 _HIDDEN_SIZE = MIB
 _BLOCK = 512
 _OPEN_FILES = 256
+_RESULT = frozenset({"returncode", "stdout", "stderr", "timed_out"})
+_MOST_SHOWN = 200
 _RESERVES = frozenset({"node"})
 """Programs that reserve far more memory than they use, so its limit would end them at once."""
 
@@ -144,6 +148,28 @@ class DefaultRunner:
             )
         _warn_once()
         return await PlainRunner().run(program)
+
+
+async def run_with(runner: ProgramRunner | None, program: Program) -> dict[str, Any]:
+    """Run a program with the runner of the host, if there is one. Raises `ToolError`."""
+    if runner is None:
+        return await DefaultRunner().run(program)
+    outcome: object = runner.run(program)
+    result = await outcome if isawaitable(outcome) else outcome
+    if isinstance(result, dict) and result.keys() >= _RESULT:
+        result_texts = result["stdout"], result["stderr"]
+        if all(isinstance(text, str) for text in result_texts):
+            return result
+    _log.error(
+        "the runner %s returned %s, not a dict with returncode, timed_out, and stdout and stderr "
+        "as text",
+        type(runner).__name__,
+        shorten(repr(result), _MOST_SHOWN),
+    )
+    raise ToolError(
+        "The program cannot be run here: the program that runs it returns no valid result. "
+        "Tell the user, and continue without it."
+    )
 
 
 async def _found() -> tuple[str, str]:

@@ -9,7 +9,7 @@ from satchel.errors import ToolError
 from satchel.files.compiled_cache import compiled_cache
 from satchel.files.file_reader import UnreadableFileError, is_utf8, read_regular
 from satchel.files.installed_programs import find_program
-from satchel.runtime.program_runner import DefaultRunner, Program, ProgramRunner
+from satchel.runtime.program_runner import Program, ProgramRunner, run_with
 from satchel.settings import Sandbox
 from satchel.text import shorten
 
@@ -62,7 +62,7 @@ async def run_script(
         writable=(folder,) if sandbox.write_skill else (),
         sandbox=sandbox,
     )
-    return await (runner or DefaultRunner()).run(program)
+    return await run_with(runner, program)
 
 
 def _is_script(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The patterns of `allowed-tools`, as authors of skills write them.
 
-`Read`, `Bash(git:*)`, `mcp__server__tool`, `read_*`: a name, with a condition in parentheses.
+`Read`, `Bash(git:*)`, `mcp__server__tool`, `read_*`: a name in any case, with a condition in
+parentheses.
 Names of other clients stand for the built-in tools of Satchel that do the same.
 
 A condition is about the only text argument of a call, read as one command of plain words. What
@@ -76,7 +77,7 @@ def conditions(patterns: Iterable[str], names: frozenset[str]) -> list[str | Non
     return [
         match["condition"] and match["condition"].strip()
         for match in matches
-        if any(fnmatchcase(name, match["name"]) for name in names)
+        if any(fnmatchcase(name.lower(), match["name"].lower()) for name in names)
         or not names.isdisjoint(_ALIASES.get(match["name"].lower(), ()))
     ]
 

@@ -26,6 +26,7 @@ from satchel.text import one_line, shorten
 MOST_FILES = 50_000
 MOST_BYTES = 512 * MIB
 _SECONDS = 300.0
+_NO_REPOSITORY = "does not appear to be a git repository"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BEGINNING = re.compile(r"[0-9a-fA-F]{7,64}")
 _FILE_MODES = frozenset({"100644", "100755", "100664"})
@@ -145,6 +146,8 @@ class _Git:
             raise _no_git(problem) from None
         if process.returncode:
             errors = shorten(one_line(process.stderr.decode(errors="replace")), 400)
+            if _NO_REPOSITORY in errors:
+                raise SatchelError("is no git repository that you may read", where=self._shown)
             raise SatchelError(f"git failed: {errors}", where=self._shown)
         return process.stdout
 

@@ -5,7 +5,8 @@ Everything is verified offline, with the keys that the library brings or has sto
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from cryptography.hazmat import asn1
 from cryptography.x509 import (
@@ -28,6 +29,8 @@ from satchel.files.file_reader import read_regular
 from satchel.settings import MIB
 from satchel.setup.artefact_signatures import BUNDLES, Signer
 from satchel.text import one_line, shorten
+
+T = TypeVar("T")
 
 _ISSUER, _OLD_ISSUER = "1.3.6.1.4.1.57264.1.8", "1.3.6.1.4.1.57264.1.1"
 
@@ -60,7 +63,7 @@ def verified_signers(name: str, sha256: str, signature: str) -> tuple[Signer, ..
     try:
         data, _ = read_regular(signature, 4 * MIB)
         if signature.endswith(BUNDLES):
-            _verify_bundle(Bundle.from_json(data), sha256, reader)
+            _verify_bundle(_parsed(Bundle.from_json, data, "sigstore bundle"), sha256, reader)
         else:
             content = Distribution(name=name, digest=sha256)
             attestations = [*_attestations(signature, data)]
@@ -93,11 +96,19 @@ def _verify_bundle(bundle: Bundle, digest: str, reader: _SignerReader) -> None:
         raise ValueError("it is about other content")
 
 
+def _parsed(parse: Callable[[bytes], T], data: bytes, kind: str) -> T:
+    try:
+        return parse(data)
+    except Exception:  # its text is about fields of the format
+        raise ValueError(f"it is not a {kind}") from None
+
+
 def _attestations(path: str, data: bytes) -> Iterator[Attestation]:
     if not path.endswith(".provenance"):
-        yield Attestation.model_validate_json(data)
+        yield _parsed(Attestation.model_validate_json, data, "attestation")
         return
-    for bundle in Provenance.model_validate_json(data).attestation_bundles:
+    provenance = _parsed(Provenance.model_validate_json, data, "provenance file")
+    for bundle in provenance.attestation_bundles:
         yield from bundle.attestations
 
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from satchel.errors import SatchelError
 from satchel.formats.source_text import without_known_user
@@ -87,6 +87,8 @@ def read_address(text: str) -> SourceAddress:
     if os.path.isfile(path) and ARCHIVE_ENDING.search(path):
         return SourceAddress(kind="archive", text=text, location=path)
     # Not quoted: the part before "@" may be a token.
+    if text.startswith("http://"):
+        raise SatchelError("addresses with 'http' are not used", fix="use https://")
     if "://" in text or re.match(r"(?:\w+:/*)?[^/\\]*@", text):
         raise SatchelError("this kind of address is not supported", fix=_FORMS)
     message = "is neither a folder nor an archive" if os.path.lexists(path) else "does not exist"
@@ -165,8 +167,12 @@ def _require_safe(url: str) -> None:
     is_host = not host if parts.scheme == "file" else bool(_HOST.fullmatch(host))
     if not is_host or (user and not _USER.fullmatch(user)) or not parts.path.startswith("/"):
         raise SatchelError("the address has no valid host or path", fix=_FORMS)
-    if " " in url or not url.isascii() or "/-" in f"/{parts.path[1:2]}":
-        raise SatchelError("the address has a space or a strange character", fix=_FORMS)
+    if " " in url or not url.isascii():
+        character = next(it for it in url if it == " " or not it.isascii())
+        problem = f"the address has {'a space' if character == ' ' else repr(character)} in it"
+        raise SatchelError(problem, fix=f"write {quote(character)} for it")
+    if parts.path.startswith("/-"):
+        raise SatchelError("the path of the address begins with '-'", fix=_FORMS)
 
 
 def _checked_rev(rev: str) -> str:

@@ -26,7 +26,14 @@ from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.skill_findings import SKILL_FILE
 from satchel.trust.compiled_files import may_use_compiled
-from satchel.trust.fetched_servers import may_hide_names, may_use_project, readings, runs_from_above
+from satchel.trust.fetched_servers import (
+    as_started,
+    may_hide_names,
+    may_use_project,
+    readings,
+    runs_from_above,
+    texts_in,
+)
 from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folder
 from satchel.trust.runnable_files import (
     CodeFile,
@@ -186,14 +193,18 @@ def _programs_in(
         base,
         declared=declared_texts(servers, folder),
         with_text=with_text,
-        with_compiled=may_run_compiled(server.table for server in servers),
+        with_compiled=may_run_compiled((server.table for server in servers), folder),
         with_skill_texts=with_skill_texts,
     )
 
 
 def declared_texts(servers: Iterable[McpServerManifest], folder: str) -> str:
     """Return what servers declare, as it is written and as it is filled in."""
-    return "\0".join(text for server in servers for text in filled_texts(server, folder))
+    return "\0".join(
+        text
+        for server in servers
+        for text in (*filled_texts(server, folder), *texts_in(as_started(server.table)))
+    )
 
 
 def _used_above(servers: Iterable[McpServerManifest], folder: str) -> CodeProblem | None:
@@ -211,12 +222,12 @@ def _is_same(path: str, other: str) -> bool:
     return real_path(path) == real_path(other)
 
 
-def may_run_compiled(tables: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a server could run the compiled files in its folder."""
+def may_run_compiled(tables: Iterable[Mapping[str, Any]], folder: str) -> bool:
+    """Return whether a server could run the compiled files in a folder."""
     return any(
-        may_use_compiled(it["command"], it.get("args") or ())
+        may_use_compiled(it["command"], it.get("args") or (), folder)
         for table in tables
-        for it in readings(table)
+        for it in (*readings(table), as_started(table))
         if "command" in it
     )
 

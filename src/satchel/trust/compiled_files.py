@@ -19,8 +19,8 @@ _LEAVES_ENVIRONMENT = re.compile(
 )
 
 
-def may_use_compiled(command: object, args: object) -> bool:
-    """Return whether a command could run Python without the variable."""
+def may_use_compiled(command: object, args: object, folder: str) -> bool:
+    """Return whether a command in a folder could run Python without the variable."""
     name = _program_name(str(command))
     texts = args if isinstance(args, Iterable) and not isinstance(args, str) else [args]
     words = [str(text) for text in texts]
@@ -29,12 +29,19 @@ def may_use_compiled(command: object, args: object) -> bool:
     is_tool = name == "uv" and words[:1] == ["tool"]
     if name == "uv" and not is_tool and (parts := parse_runner(name, words)):
         # Behind the program that `uv run` starts, which may be Python itself.
-        program = dropwhile(lambda word: word.startswith("-"), words[parts.program_at :])
-        name, words = "python", [*program][1:]
+        name, words = "python", ["-m", *words[parts.program_at :]]
+    # The first program has the variable; what it starts may not.
+    rest = [*dropwhile(lambda word: word.startswith("-"), words)][1:]
+    if any(_runs_python(word) or _is_program(word, folder) for word in rest):
+        return True
     if _PYTHON.fullmatch(name):
-        return any(map(_runs_python, words))
-    names_python = any(_runs_python(word) or word.endswith(".py") for word in words)
-    return names_python or not (is_tool or name in _STARTERS)
+        return False
+    return any(word.endswith(".py") for word in words) or not (is_tool or name in _STARTERS)
+
+
+def _is_program(word: str, folder: str) -> bool:
+    path = os.path.join(folder, word)
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _program_name(command: str) -> str:

@@ -73,6 +73,7 @@ _CONTAINER_OPTIONS = frozenset(
 )
 """Options of docker and podman that give a container no folder of this machine."""
 _IMAGE = re.compile(r"\w[\w.-]*(:\d+)?(/\w[\w.-]*)*(:\w[\w.-]*)?(@sha256:[0-9a-f]{64})?", re.ASCII)
+_PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
 DATA_FOLDER = "/plugin-data"
 """Stands for the folder of a plugin's data, which no project contains."""
 _EMPTY_ENTRY = re.compile(r"^:|::|:$")
@@ -87,12 +88,18 @@ def may_use_project(table: Mapping[str, Any], base: str) -> bool:
     return any(_may_use(it, base) for it in readings(table)) or is_given_path(table, base, base)
 
 
+def as_started(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a declaration with the user's variables filled in."""
+    filler = PlaceholderFiller(variables=environment(), folders={"": ""})
+    return {name: _filled(value, filler) for name, value in table.items()}
+
+
 def is_given_path(table: Mapping[str, Any], project: str, start: str, own: str = "") -> bool:
     """Return whether a variable of the user's gives a server a path in a project.
 
     The server starts in the folder `start`. Paths in the folder `own` do not count.
     """
-    filled = _filled(table, PlaceholderFiller(variables=environment(), folders={"": ""}))
+    filled = as_started(table)
     if filled == table:
         return False
     words = (word for text in texts_in(filled) for word in (text, *_LISTED.split(unquote(text))))
@@ -100,6 +107,11 @@ def is_given_path(table: Mapping[str, Any], project: str, start: str, own: str =
     targets = (real_path(path) for path in paths if os.path.lexists(path))
     base = real_path(project)
     return any(is_inside(it, base) and not (own and is_inside(it, own)) for it in targets)
+
+
+def names_parent(text: str) -> bool:
+    """Return whether a text has a `..` as a part of a path."""
+    return _PARENT_FOLDER.search(text) is not None
 
 
 def texts_in(value: object) -> Iterator[str]:
@@ -170,7 +182,10 @@ def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
     settings = _FETCHERS.get(command)
     if settings is None or not _is_fetched(command, args):
         return False
-    return not any(os.path.lexists(os.path.join(folder, name)) for name in settings)
+    # With a version it is what was published, not a program of the project by that name.
+    parts = parse_runner(command, args)
+    has_version = parts is not None and "@" in parts.program[1:]
+    return has_version or not any(os.path.lexists(os.path.join(folder, name)) for name in settings)
 
 
 def are_plain(env: Mapping[str, str]) -> bool:
@@ -301,6 +316,8 @@ def _names_file(word: str, base: str) -> bool:
     if _URL.fullmatch(value):
         return os.path.lexists(os.path.join(base, value))
     text = unquote(value)
+    if names_parent(text):
+        return True  # A program may resolve it in the text, where the system does not.
     if _UNSEEN.search(text) and not _NAME.fullmatch(text):
         return True
     parts = {word, text, *re.split(r"[\s=:,@+]+", text), *re.split(r"[\s=:,@+.]+", text)}

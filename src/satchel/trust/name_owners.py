@@ -46,7 +46,7 @@ class NameOwners:
             except (SatchelError, UnreadableFileError, OSError) as problem:
                 # In this process the names stay protected.
                 self._known = _merged(owners, new)
-                _warn("the owners of names cannot be recorded: %s", problem)
+                _warn("the owners of names cannot be recorded in %s: %s", self._file.path, problem)
 
     @property
     def _file(self) -> StateFile:

@@ -22,6 +22,7 @@ from satchel.trust.fetched_servers import (
     is_container,
     is_given_path,
     is_plain,
+    names_parent,
     readings,
     runs_from_above,
     starts_at,
@@ -31,7 +32,6 @@ from satchel.trust.fetched_servers import (
 from satchel.trust.runner_commands import parse_runner
 
 _PLUGIN_FOLDER = re.compile(rf"\$\{{(?:CLAUDE_)?({PLUGIN_ROOT}|{PLUGIN_DATA})\}}")
-_PARENT_FOLDER = re.compile(r"(?<!\.)\.\.(?![.\w])")
 _PYTHON = re.compile(r"python[\d.]*")
 _PYTHON_FLAG = re.compile(r"-[BOqu]+")
 _NODE_FLAGS = frozenset(("--no-warnings", "--no-deprecation", "--enable-source-maps"))
@@ -84,7 +84,7 @@ def leads_out(server: McpServerManifest, folder: str, project: str) -> bool:
     # `/a//b` and `/a/./b` are `/a/b`.
     declared = re.sub(r"(?:/\.?(?=/))+", "", declared).casefold()
     rest = _shortened(declared, root.casefold())
-    return bool(_PARENT_FOLDER.search(declared)) or base.casefold() in rest
+    return names_parent(declared) or base.casefold() in rest
 
 
 def filled_texts(server: McpServerManifest, folder: str) -> Iterable[str]:

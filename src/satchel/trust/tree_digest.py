@@ -79,7 +79,7 @@ def _all_files(
         folder,
         bounds,
         declared=declared_texts(servers, folder),
-        with_compiled=may_run_compiled(server.table for server in servers),
+        with_compiled=may_run_compiled((server.table for server in servers), folder),
         with_skill_texts=True,
     )
     digests = {name: file.digest for name, file in files.items()}

@@ -107,6 +107,10 @@ class TrustStore:
         """Remove the record of a project; return whether there was one. Raises `SatchelError`."""
         return self._file(real_path(project)).delete()
 
+    def uses(self, record: TrustRecord) -> bool:
+        """Return whether a record is of the folder that is at its path now."""
+        return self.read(record.path).record == record
+
     def all(self) -> Iterator[TrustRecord | Diagnostic]:
         """Yield the records of all projects, sorted, and a diagnostic for each unreadable one."""
         folder = os.path.join(self._base, _FOLDER)
@@ -116,14 +120,14 @@ class TrustStore:
             names = []
         by_path: list[tuple[str, TrustRecord | Diagnostic]] = []
         for name in names:
-            file = StateFile(self._base, _FOLDER, name)
+            file, project = StateFile(self._base, _FOLDER, name), "a project"
             try:
-                record = _parsed(file.read())
+                if (record := _parsed(file.read())) is not None:
+                    project = record.path
+                    _require_private(file.path, project)
+                    by_path.append((project, record))
             except UnreadableFileError as problem:
-                by_path.append((file.path, _unreadable(file.path, "a project", problem)))
-            else:
-                if record is not None:
-                    by_path.append((record.path, record))
+                by_path.append((file.path, _unreadable(file.path, project, problem)))
         yield from (item for _, item in sorted(by_path, key=lambda pair: pair[0]))
 
     def _change(self, path: str, change: Callable[[TrustRecord | None], TrustRecord]) -> None:

@@ -9,7 +9,7 @@ import click
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
-from satchel.cli.source_unit_steps import place_unit, require_valid, say_units
+from satchel.cli.source_unit_steps import place_unit, require_valid, say_units, unit_lines
 from satchel.cli.terminal import Terminal
 from satchel.errors import NotFoundError, SatchelError
 from satchel.formats.marketplace_manifest import ListedPlugin
@@ -34,6 +34,7 @@ project_option = click.option(
 @repeatable("--only", "only", "NAME", "Add this skill or plugin of the source.")
 @project_option
 @yes_option
+@click.option("--full", is_flag=True, help="Print all files in full before the question.")
 @signer_options
 def command(
     console: Console,
@@ -42,21 +43,22 @@ def command(
     only: tuple[str, ...],
     project: bool,
     yes: bool,
+    full: bool,
     signer: Signer | None,
 ) -> None:
     """Add skills and plugins from somewhere else.
 
     SOURCE is git+https://...[@REV][#subdirectory=PATH], github:OWNER/REPO[/PATH][@REV], an archive,
-    a folder, or a marketplace in any of them. What it contains is shown, and nothing is placed or
-    run before you agree: exit code 3 means that you did not. It is copied to ~/.satchel/skills or
-    ~/.satchel/plugins, and recorded with its commit in ~/.satchel/sources.toml, for 'satchel
-    update'. Signatures of sigstore beside an archive are verified, and who signed it is shown; one
-    that does not verify is an error.
+    a folder, or a marketplace in any of them. What it contains is shown, with --full in full, and
+    nothing is placed or run before you agree: exit code 3 means that you did not. It is copied to
+    ~/.satchel/skills or ~/.satchel/plugins, and recorded with its commit in
+    ~/.satchel/sources.toml, for 'satchel update'. Signatures of sigstore beside an archive are
+    verified, and who signed it is shown; one that does not verify is an error.
     """
     folder = AddedFolder(is_project=project)
     folder.require_own()
     folder.records()  # What cannot be recorded is not placed.
-    adder = _Adder(terminal=Terminal(console), folder=folder, signer=signer, agrees=yes)
+    adder = _Adder(terminal=Terminal(console), folder=folder, signer=signer, agrees=yes, full=full)
     try:
         address = read_address(source)
     except SatchelError as problem:
@@ -70,6 +72,7 @@ class _Adder:
     folder: AddedFolder
     signer: Signer | None
     agrees: bool
+    full: bool
 
     def add(self, address: SourceAddress, only: tuple[str, ...]) -> None:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
@@ -110,22 +113,32 @@ class _Adder:
         Raises `SatchelError` for one that was named, or if there is none.
         """
         usable: list[SourceUnit] = []
-        problems: list[SatchelError] = []
+        broken: list[SatchelError] = []
+        there: list[SatchelError] = []
         for unit in units:
+            problems = broken
             try:
                 require_valid(unit)
+                problems = there
                 _require_free(self.folder, unit, source.address)
                 usable.append(unit)
             except SatchelError as problem:
                 problems.append(problem)
-        if problems and (is_named or not usable):
-            raise problems[0]
-        for reason in problems:
+        # All that could be added is there: the broken ones are not the cause.
+        reasons = [*there, *broken]
+        if reasons and (is_named or not usable):
+            raise reasons[0]
+        for reason in reasons:
             self._say_left_out(reason)
         return usable
 
     def _add_units(self, source: FetchedSource, units: list[SourceUnit]) -> None:
         say_units(units, source, self.terminal)
+        for unit in units if self.full else ():
+            for line in unit_lines(unit):
+                self.terminal.say(line, as_is=True)
+        if not (self.full or self.agrees):
+            self.terminal.say("read all of it with --full")
         kinds = [unit.kind for unit in units]
         parts = [count(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
         question = f"Add {' and '.join(parts)} to {self.folder.shown}?"
@@ -142,6 +155,8 @@ class _Adder:
                 self._say_left_out(f"{unit.kind} {unit.name}: {problem}")
         if failures:
             raise SatchelError(f"{failures} of {len(units)} were not added")
+        if self.folder.is_project:
+            self.terminal.say("next: satchel trust, since nothing of a project is used before")
 
 
 def _chosen(

@@ -20,6 +20,7 @@ from satchel.setup.artefact_signatures import Signer
 @set_option("Set a configuration field")
 @click.option("--no-input", is_flag=True, help="Never ask for a value.")
 @click.option("--yes", is_flag=True, help="Agree to run what is shown.")
+@click.option("--full", is_flag=True, help="Print all code of a folder before the question.")
 @signer_options
 @as_json
 def command(
@@ -31,6 +32,7 @@ def command(
     values: tuple[str, ...],
     no_input: bool,
     yes: bool,
+    full: bool,
     signer: Signer | None,
     as_json: bool,
 ) -> int:
@@ -41,11 +43,11 @@ def command(
     is a requirement for pip, such as acme-weather or 'acme-weather>=2'. On a terminal you are
     asked for required values.
 
-    It prints what will run: the code, the setup.py, the dependencies, the MCP servers. Then it
-    asks. Without a terminal and without --yes the answer is no, and the exit code 3. With
-    --no-input the exit code is 1 if a required value is missing. Signatures of sigstore and
-    attestations beside a wheel, and those of an index, are verified, and the signer is shown; one
-    that does not verify is an error.
+    It prints what will run: the names of the code, the setup.py, the dependencies, the MCP servers.
+    --full prints the code as well, with what is hidden in it written out. Then it asks. Without a
+    terminal and without --yes the answer is no, and the exit code 3. With --no-input the exit code
+    is 1 if a required value is missing. Signatures of sigstore and attestations beside a wheel, and
+    those of an index, are verified, and the signer is shown; one that does not verify is an error.
     """
     installer = Installer(
         terminal=Terminal(console, no_input=no_input),
@@ -53,6 +55,7 @@ def command(
         editable=editable,
         plugin=plugin,
         agrees=yes,
+        full=full,
         signer=signer,
     )
     plugins = installer.install(target)

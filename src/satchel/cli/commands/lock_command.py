@@ -47,8 +47,7 @@ def command(
     is_reading = check or diff
     if not is_reading:
         require_no_link_out(LOCK_FILE)
-    is_needed = (is_reading or no_connect) and os.path.lexists(LOCK_FILE)
-    before = lock_at(LOCK_FILE) if is_needed else None
+    before = lock_at(LOCK_FILE) if os.path.lexists(LOCK_FILE) else None
     if is_reading and before is None:
         raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
     app = sources.open(run_code=not no_connect, servers=not no_connect)
@@ -65,11 +64,28 @@ def command(
         advice = "; after a review, run 'satchel lock'" if differences else ""
         console.say(count(len(differences), "difference") + advice)
         return 1 if check and differences else 0
+    if before is not None:
+        _require_something(before, now)
+        for item in before.differences(now):
+            console.say(str(item))
     write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
-    kinds = Counter(entry.kind for entry in now.entries.values())
-    parts = ", ".join(count(number, kind) for kind, number in kinds.items())
-    console.out(f"wrote {LOCK_FILE}: {parts or 'nothing is loaded'}")
+    console.out(f"wrote {LOCK_FILE}: {_contents(now) or 'nothing is loaded'}")
     return 0
+
+
+def _contents(lock: Lock) -> str:
+    kinds = Counter(entry.kind for entry in lock.entries.values())
+    return ", ".join(count(number, kind) for kind, number in kinds.items())
+
+
+def _require_something(before: Lock, now: Lock) -> None:
+    """Raise `SatchelError` if an empty lock would replace a reviewed one."""
+    if before.entries and not now.entries:
+        raise SatchelError(
+            f"has {_contents(before)}, but nothing is loaded now; nothing was written",
+            where=LOCK_FILE,
+            fix="name the folders that it was locked with, or delete it",
+        )
 
 
 def _with_offers_of(before: Lock | None, now: Lock) -> Lock:

@@ -1,6 +1,7 @@
 """`satchel remove`: remove a skill or plugin that was added."""
 
 import os
+from contextlib import suppress
 
 import click
 
@@ -40,6 +41,8 @@ def command(console: Console, *, name: str, project: bool, yes: bool) -> None:
             Terminal(console).require_agreement(question, yes=yes)
         with exclusive_change(target, console.say):
             removed(target)
+            with suppress(OSError):  # another one is in it
+                os.rmdir(os.path.dirname(target))
         if record.kind == "plugin" and not project:
             forget([record.name])
         folder.forget(record.kind, record.name)

@@ -38,11 +38,10 @@ def command(
     harmless. Exit code 0 does not mean that a skill is safe.
     """
     if unknown := [name for name in ignore if name not in SCAN_RULES]:
-        near = near_misses(unknown[0], SCAN_RULES) or tuple(SCAN_RULES)
-        raise click.BadParameter(
-            f"there is no rule {unknown[0]!r}; did you mean {', '.join(near)}?",
-            param_hint="--ignore",
-        )
+        near = near_misses(unknown[0], SCAN_RULES)
+        hint = f"did you mean {', '.join(near)}?" if near else f"rules: {', '.join(SCAN_RULES)}"
+        message = f"there is no rule {unknown[0]!r}; {hint}"
+        raise click.BadParameter(message, param_hint="--ignore")
     # Each once: a SKILL.md and its neighbours may both be named.
     findings = dict.fromkeys(it for path in paths for it in scan_path(path))
     reported = [it for it in findings if it.rule not in ignore]
@@ -56,7 +55,7 @@ def command(
                 console.out(_github_line(it))
         case _:
             for it in reported:
-                place = f"{shown_text(relative(it.path))}:{it.line}"
+                place = shown_text(relative(it.path)) + (f":{it.line}" if it.line else "")
                 console.out(f"{place}: {it.rule}: {it.text}")
             for rule, number in sorted(Counter(it.rule for it in reported).items()):
                 console.say(f"{rule} ({number}): {SCAN_RULES[rule].meaning}")

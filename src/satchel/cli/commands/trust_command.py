@@ -9,10 +9,11 @@ from satchel.cli.base_command import Command, as_json, require_at_most_one, vari
 from satchel.cli.console import Console
 from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import NOT_AGREED, Terminal
-from satchel.cli.trust_report import diff_lines, print_inventory, shown_text
+from satchel.cli.trust_report import diff_lines, print_inventory, shown_text, unused_variables
 from satchel.configuration.projects import Project, TrustLevel
-from satchel.diagnostics import Diagnostic
+from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
+from satchel.files.file_reader import reason_of
 from satchel.reports.short_texts import count, short_path
 from satchel.sources.search_roots import home_path
 from satchel.trust.code_units import CodeUnit
@@ -61,7 +62,7 @@ def command(
     tasks = {"diff": diff, "revoke": revoke, "list": list_}
     require_at_most_one({"data": data, "code": code, **tasks})
     require_at_most_one({"full": full, **tasks})
-    require_at_most_one({"variable": variables, **tasks})
+    require_at_most_one({"data": data, "variable": variables, **tasks})
     require_at_most_one({"json": as_json, "full": full, "diff": diff, "revoke": revoke})
     store = TrustStore()
     if list_:
@@ -70,8 +71,7 @@ def command(
         was_trusted = store.revoke(folder)
         console.out(f"{'no longer' if was_trusted else 'was not'} trusted: {_shown(folder)}")
         return 0
-    if not os.path.isdir(folder):
-        raise SatchelError("is not a folder", where=folder)
+    _require_readable(folder)
     reading = store.read(folder)
     for item in reading.diagnostics:
         console.say(diagnostic_line(item))
@@ -83,16 +83,40 @@ def command(
         level = level or TrustLevel.NONE  # a script is not asked
     else:
         print_inventory(inventory, console, with_code=full)
-    if inventory.is_empty:
-        raise SatchelError("has no skills, plugins or settings to trust", where=folder)
+    _require_content(inventory, folder)
+    if warning := unused_variables(variables, inventory.variables):
+        console.warn(warning)
     kept = reading.record.variables if reading.record else ()
     record = _decide(console, store, inventory, level, (*kept, *variables))
     if as_json:
         now = record or reading.record or inventory.record(TrustLevel.NONE)
         console.json({**_as_object(now), "requested": _requested(inventory)})
     elif record is not None:
-        console.out(f"trusted ({_EXTENTS[record.level]}): {_shown(folder)}")
+        _say_trusted(record, inventory, console)
     return NOT_AGREED if record is None else 0
+
+
+def _require_readable(folder: str) -> None:
+    try:
+        os.scandir(folder).close()
+    except FileNotFoundError:
+        raise SatchelError("does not exist", where=folder) from None
+    except OSError as problem:
+        raise SatchelError(f"cannot be read: {reason_of(problem)}", where=folder) from None
+
+
+def _require_content(inventory: ProjectInventory, folder: str) -> None:
+    if inventory.is_empty:
+        message = "has no skills, plugins or settings to trust"
+        if has_error(inventory.diagnostics):
+            message = "has nothing that can be read; correct what is named above"
+        raise SatchelError(message, where=folder)
+
+
+def _say_trusted(record: TrustRecord, inventory: ProjectInventory, console: Console) -> None:
+    console.out(f"trusted ({_EXTENTS[record.level]}): {_shown(inventory.project.folder)}")
+    if any(item.code == "code-held" for item in inventory.diagnostics):
+        console.say("what cannot be compared, as said above, is not used")
 
 
 def _chosen_level(*, data: bool, code: bool) -> TrustLevel | None:
@@ -159,14 +183,15 @@ def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
 def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console: Console) -> int:
     """Print the changes of the code since it was trusted; return 1 if some cannot be compared."""
     lines = diff_lines(record.units if record else {}, inventory.units)
+    is_trusted = record is not None and record.level is TrustLevel.CODE
+    if not is_trusted:
+        console.say("its code is not trusted, so all of it is shown")
     for line in lines:
         console.out(line)
     problems = [it for it in inventory.diagnostics if it.code == "code-held"]
     for item in problems:
         console.say(diagnostic_line(item))
-    if record is None or record.level is not TrustLevel.CODE:
-        console.say("its code is not trusted, so all of it is shown")
-    elif not (lines or problems):
+    if is_trusted and not (lines or problems):
         console.say("its code has not changed since it was trusted")
     return 1 if problems else 0
 
@@ -176,11 +201,12 @@ def _list(store: TrustStore, console: Console, folder: str, *, as_json: bool) ->
         raise click.UsageError("--list lists all projects; leave DIR out")
     items = list(store.all())
     records = [item for item in items if isinstance(item, TrustRecord)]
+    used = [item for item in records if store.uses(item)]
     for item in items:
         if isinstance(item, Diagnostic):
             console.say(diagnostic_line(item))
     if as_json:
-        console.json([_as_object(item) for item in records])
+        console.json([{**_as_object(item), "used": item in used} for item in records])
         return 0
     rows = [
         (
@@ -188,11 +214,12 @@ def _list(store: TrustStore, console: Console, folder: str, *, as_json: bool) ->
             item.level,
             count(len(item.units), "unit"),
             " ".join(item.variables),
+            "" if item in used else "not used: the folder is gone, or is another one",
         )
         for item in records
     ]
     table(rows, console)
-    console.say(count(len(records), "trusted project"))
+    console.say(count(len(used), "trusted project"))
     return 0
 
 

@@ -213,7 +213,9 @@ def _parts(changes: "Iterable[Change]", event: str, *, with_names: bool = True) 
         state = change.message.partition(":")[0]
         suffix = state if state in _STATES else str(change.event) if event else ""
         key = change.kind, "" if suffix == event else f" ({suffix})"
-        parts.setdefault(key, []).append(change.name)
+        names = parts.setdefault(key, [])
+        if change.name not in names:
+            names.append(change.name)
     texts: list[str] = []
     for (kind, suffix), names in parts.items():
         units = [f"{kind} {name}" for name in names] if with_names else [count(len(names), kind)]
