@@ -596,6 +596,68 @@ def test_a_script_cannot_be_run_while_a_file_beside_it_is_changed_or_new(clone, 
         assert "returncode" in session.call_sync("run_skill_script", run).text
 
 
+@pytest.mark.parametrize("how", ["linked folder", "Markdown", "new link"])
+def test_scripts_of_a_plugins_skill_run_only_while_what_they_may_use_is_trusted(
+    clone, write_files, write_skill, how
+):
+    skill = write_skill(clone.folder / "plugins/bait/skills", "pdf")
+    mark = f"open({str(clone.marks / 'script')!r}, 'w').close()\n"
+    texts = {"shared/a.py": "", "plugins/bait/skills/pdf/scripts/note.md": ""}
+    write_files(clone.folder, texts)
+    (skill / "scripts/run.py").write_text(mark)
+    (skill / "lib").symlink_to("../../../../shared")
+    trust(clone, "code")
+    if how == "linked folder":
+        (clone.folder / "shared/a.py").write_text("new = 1\n")
+    elif how == "Markdown":
+        (skill / "scripts/note.md").write_text("new")
+    else:
+        (skill / "new.md").symlink_to("../../../../plugins/bait")
+    with opened(clone, mcp_servers=False) as app:
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "pdf"})
+        run = {"skill": "pdf", "script": "scripts/run.py"}
+        assert "returncode" not in session.call_sync("run_skill_script", run).text
+        assert "script" not in clone.happened()
+        assert session.call_sync("bait", {"text": "x"}).text == "1 x"  # its code is unchanged
+        trust(clone, "code")
+        app.refresh()
+        session = app.session(scripts=True)
+        session.call_sync("load_skill", {"name": "pdf"})
+        assert "returncode" in session.call_sync("run_skill_script", run).text
+
+
+def test_a_program_that_becomes_a_link_to_the_same_bytes_is_held(clone, write_files):
+    schemas = "https://agent-plugins.org/schemas/1.0.0"
+    manifest = {"$schema": f"{schemas}/plugin.schema.json", "name": "open", "version": "1.0.0"}
+    args = ["${PLUGIN_ROOT}/dev.satchel/server.py"]
+    server = {"type": "stdio", "command": "python3", "args": args}
+    servers = {"$schema": f"{schemas}/mcp.schema.json", "mcpServers": {"box": server}}
+    folder = clone.folder / "plugins/open"
+    program = clone.program("good")
+    (clone.marks / "end").touch()
+    files = {
+        "plugin.json": json.dumps({**manifest, "description": "x"}),
+        "mcp.json": json.dumps(servers),
+        "dev.satchel/toolkit.yaml": "active: true\n",
+        "dev.satchel/server.py": program,
+        "dev.satchel/helper.py": "",
+    }
+    write_files(folder, files)
+    trust(clone, "code")
+    with opened(clone):
+        clone.wait_for("good")
+    (clone.marks / "good").unlink()
+    code = folder / "dev.satchel"
+    write_files(code, {"__pycache__/server.pyc": program, "__pycache__/helper.pyc": "evil"})
+    (code / "server.py").unlink()
+    (code / "server.py").symlink_to("__pycache__/server.pyc")
+    with opened(clone) as app:
+        held = [it.message for it in app.catalog.diagnostics if it.code == "code-held"]
+        assert any("__pycache__/helper.pyc" in message for message in held)
+    assert "good" not in clone.happened()
+
+
 @pytest.mark.parametrize("of_plugin", [False, True])
 @pytest.mark.parametrize("how", ["environment", "env file", "link out"])
 def test_a_script_cannot_be_run_while_a_file_that_is_not_served_is_new(clone, how, of_plugin):

@@ -475,6 +475,15 @@ def test_a_text_of_a_skill_counts_if_a_declaration_names_it(tmp_path, write_skil
     assert f"skills/a/{name}" in files_of_settings(tmp_path, text).files
 
 
+def test_what_the_value_of_a_variable_names_counts(tmp_path, write_skill, monkeypatch):
+    write_skill(tmp_path / "skills", "a")
+    text = "[mcp.a]\ncommand = 'sh'\nargs = ['${NOTE}']\n"
+    monkeypatch.setenv("NOTE", "other.md")
+    assert "skills/a/SKILL.md" not in files_of_settings(tmp_path, text).files
+    monkeypatch.setenv("NOTE", "skills/a/SKILL.md")
+    assert "skills/a/SKILL.md" in files_of_settings(tmp_path, text).files
+
+
 def test_a_link_of_a_plugin_counts_with_what_is_there_in_the_project(tmp_path):
     bundle = tmp_path / "plugins/bundle"
     (bundle / ".claude-plugin").mkdir(parents=True)

@@ -118,6 +118,14 @@ def test_npx_uses_the_files_of_a_project_that_change_what_it_runs(folder, name):
     assert not may_use_project(server, str(folder))
     (folder / name).touch()
     assert may_use_project(server, str(folder))
+    for version in ("1.2", "latest"):
+        pinned = {"command": "npx", "args": ["-y", f"@acme/serve@{version}"]}
+        assert not may_use_project(pinned, str(folder))
+
+
+@pytest.mark.parametrize("word", ["no/../lib", "--config=no/..", "/x/../lib", "%2e%2e/lib"])
+def test_a_path_through_a_folder_above_is_a_use(folder, word):
+    assert may_use_project({"command": "uvx", "args": ["serve", word]}, str(folder))
 
 
 def test_a_remote_server_uses_no_file():

@@ -13,6 +13,7 @@ from satchel.cli.trust_report import diff_lines, print_inventory, shown_text, un
 from satchel.configuration.projects import Project, TrustLevel
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
+from satchel.files.compiled_cache import forget_compiled
 from satchel.files.file_reader import reason_of
 from satchel.reports.short_texts import count, short_path
 from satchel.sources.search_roots import home_path
@@ -146,6 +147,8 @@ def _decide(
                 allowed.add(name)
     record = inventory.record(answer, sorted(allowed))
     store.write(record)
+    # Code of an earlier version with the same size and time, which Python takes for this one.
+    forget_compiled(record.path)
     if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
         console.say(
             f"servers that use {', '.join(refused)} are left out (those with a default, only while "
