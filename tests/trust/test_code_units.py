@@ -278,7 +278,7 @@ def test_what_cannot_be_compared_completely_is_a_problem(tmp_path, monkeypatch, 
         (tmp_path / name).write_text("12")
     unit = files_of_settings(tmp_path, "[mcp.box]\ncommand = 'x'\n")
     assert (
-        "more than 1 files" if limit == "number" else "its files have more"
+        "more than 1 files" if limit == "number" else "all together have more"
     ) in unit.problem.text
 
 

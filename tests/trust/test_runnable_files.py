@@ -59,7 +59,6 @@ def test_git_and_what_python_compiles_again_do_not(skill, write_files, name):
     ("target", "name"),
     [
         ("../n.env", "n.env"),
-        ("../../other.json", "../other.json"),
         ("../.git/x", ".git/x"),
         ("../lib", "lib/b.py"),
         ("../../folder", "../folder/b.py"),
@@ -68,7 +67,7 @@ def test_git_and_what_python_compiles_again_do_not(skill, write_files, name):
 def test_a_link_inside_the_project_counts_by_its_text_and_what_is_there(
     skill, write_files, target, name
 ):
-    texts = {"skill/n.env", "other.json", "skill/.git/x", "skill/lib/b.py", "folder/b.py"}
+    texts = {"skill/n.env", "skill/.git/x", "skill/lib/b.py", "folder/b.py"}
     write_files(skill.parent, dict.fromkeys(texts, "x"))
     before = digests(skill)
     (skill / "scripts/a").symlink_to(target)
@@ -76,11 +75,12 @@ def test_a_link_inside_the_project_counts_by_its_text_and_what_is_there(
 
 
 def test_what_lies_beside_a_program_that_a_link_leads_to_counts(skill, write_files):
-    write_files(skill.parent, {"shared/run": "x", "shared/json/a.py": "x", "LICENSE": "x"})
+    write_files(skill.parent, {"shared/RUN": "x", "shared/json/a.py": "x", "LICENSE": "x"})
+    write_files(skill, {"SKILL.md": "x"})
     (skill / "LICENSE").symlink_to("../LICENSE")
-    (skill / "scripts/go").symlink_to("../../shared/run")
-    new = {"../LICENSE", "../shared/run", "../shared/json/a.py", "LICENSE", "scripts/go"}
-    assert digests(skill).keys() == {"scripts/run.py", *new}
+    (skill / "scripts/RUN").symlink_to("../../shared/RUN")
+    new = {"../LICENSE", "../shared/RUN", "../shared/json/a.py", "LICENSE", "scripts/RUN"}
+    assert digests(skill).keys() == {"SKILL.md", "scripts/run.py", *new}
 
 
 def test_markdown_of_a_skill_counts_in_scripts_and_behind_links(skill, write_files):
@@ -153,7 +153,7 @@ def test_files_that_are_too_large_together_are_a_problem(skill, monkeypatch):
     monkeypatch.setattr(module, "_MOST_BYTES", 10)
     (skill / "a").write_bytes(bytes(5))
     (skill / "b").write_bytes(bytes(5))
-    assert "its files have more than" in read(skill)[1].text
+    assert "all together have more than" in read(skill)[1].text
 
 
 @pytest.mark.parametrize("are_folders", [False, True])

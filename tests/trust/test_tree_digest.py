@@ -199,6 +199,21 @@ def test_what_is_not_served_of_a_skill_counts_if_it_has_scripts(skill, name):
     assert skill_digest(skill) == before
 
 
+def test_a_skill_that_kubernetes_mounts_has_the_digest_of_its_files(skill):
+    before = skill_digest(skill)
+    (skill / "..2026").mkdir()
+    (skill / "..data").symlink_to("..2026")
+    for name in ("SKILL.md", "guide.md", "scripts", "docs"):
+        (skill / name).rename(skill / "..2026" / name)
+        (skill / name).symlink_to(f"..data/{name}")
+    assert skill_digest(skill) == before
+    (skill / "scripts/new.py").touch()
+    assert skill_digest(skill) != before
+    (skill / "scripts/new.py").unlink()
+    (skill / "scripts/run.sh").symlink_to("..data/scripts/run.sh")
+    assert skill_digest(skill) != before
+
+
 def test_a_skill_that_cannot_be_compared_has_no_digest(skill):
     os.mkfifo(skill / "pipe")
     with pytest.raises(UnreadableFileError, match="pipe cannot be read"):

@@ -160,7 +160,7 @@ class _Walk:
         for entry in entries:
             if entry.is_symlink():
                 yield entry.path
-                yield from self.behind(entry.path)
+                yield from self.behind(entry.path, place)
             elif self.is_left_out(entry, place):
                 continue
             elif not entry.is_dir():
@@ -180,7 +180,7 @@ class _Walk:
             or (not self.with_compiled and is_replaceable(entry.path))
         )
 
-    def behind(self, link: str) -> Iterator[str]:
+    def behind(self, link: str, place: _Place) -> Iterator[str]:
         """Yield the file that a link leads to; a folder waits, also that of a program."""
         _require_one_target(link, _name(link, self.root), self.bounds)
         target = real_path(link)
@@ -191,21 +191,21 @@ class _Walk:
         if not os.path.isdir(target):
             yield target
             folder = os.path.dirname(target)
-            is_away = is_whole or not is_inside(target, self.root)
-            if not is_away or _USED_ALONE.fullmatch(os.path.basename(target)):
+            names = os.path.basename(link), os.path.basename(target)
+            # What is in `scripts` is started, whatever its name is.
+            is_alone = place.has_texts is not False and all(map(_USED_ALONE.fullmatch, names))
+            if not is_whole and (is_alone or is_inside(target, self.root)):
                 return
         self.waiting.append(_Place(folder, is_whole, has_texts=False))
 
     def read(self, name: str, path: str, *, with_text: bool) -> CodeFile:
         """Read a file, or the text of a link. Raises `UnreadableFileError`."""
-        stamp = Stamp.at(path)
-        self.bytes += stamp.size
-        if self.bytes > _MOST_BYTES:
-            raise UnreadableFileError(f"its files have more than {_MOST_BYTES // MIB} MiB")
         try:
             if os.path.islink(path):
                 text = os.readlink(path)
                 return CodeFile(link_digest(text), f"link to {text}" if with_text else "")
+            stamp = Stamp.at(path)
+            self.count(stamp.size)
             if with_text:
                 return read_code_file(path, self.bounds)
             return CodeFile(
@@ -216,6 +216,12 @@ class _Walk:
         except UnreadableFileError as error:
             reason = str(error)
         raise UnreadableFileError(f"{name} cannot be read: {reason}")
+
+    def count(self, size: int) -> None:
+        """Count the bytes of a file. Raises `UnreadableFileError` if all have too many."""
+        self.bytes += size
+        if self.bytes > _MOST_BYTES:
+            raise UnreadableFileError(f"all together have more than {_MOST_BYTES // MIB} MiB")
 
 
 def _name(path: str, root: str) -> str:

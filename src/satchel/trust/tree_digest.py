@@ -94,14 +94,15 @@ def _unmounted(digests: dict[str, str]) -> dict[str, str]:
     They are in a folder with a new name each time, to which the link `..data` leads, and at the
     top there is a link through `..data` to each of them.
     """
-    for folder in {name.split("/")[0] for name in digests if name.startswith("..")}:
-        if digests.get("..data") == link_digest(folder):
+    top = {name.partition("/")[0] for name in digests}
+    for folder in top - {os.pardir}:
+        if folder.startswith("..") and digests.get("..data") == link_digest(folder):
             inner = {
                 name.removeprefix(f"{folder}/"): digest
                 for name, digest in digests.items()
                 if name.startswith(f"{folder}/")
             }
-            links = {(name, link_digest(f"..data/{name}")) for name in digests}
+            links = {(name, link_digest(f"..data/{name}")) for name in top}
             links.add(("..data", link_digest(folder)))
             rest = digests.items() - links
             others = {name: it for name, it in rest if not name.startswith(f"{folder}/")}
