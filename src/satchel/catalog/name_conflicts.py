@@ -91,7 +91,7 @@ def _with_owners(
 ) -> Iterable[tuple[SkillEntry, SkillEntry]]:
     """Yield each skill that comes before the owner of its name in the same precedence, with that.
 
-    The order of folders that somebody named, as with `--skills`, is that of their choice.
+    Not if its folder was named before that of the owner, as with `--skills`: that is a choice.
     """
     ordered = sorted(rivals, key=lambda skill: skill.rank)
     owners: dict[Precedence, SkillEntry] = {}
@@ -99,11 +99,11 @@ def _with_owners(
         for skill in ordered:
             if skill.unit == unit and skill.state is not Status.DISABLED:
                 owners.setdefault(skill.scope, skill)
-    for skill in ordered:
+    for skill in ordered if owners else ():
         owner = owners.get(skill.scope, skill)
         is_new = skill.unit != owner.unit and skill.rank < owner.rank
-        is_first_by_choice = skill.finding is not None and not skill.finding.root.optional
-        if is_new and skill.is_served and (skill.source == owner.source or not is_first_by_choice):
+        is_named = skill.finding is not None and not skill.finding.root.optional
+        if is_new and skill.is_served and not (is_named and skill.source != owner.source):
             yield skill, owner
 
 
