@@ -84,6 +84,15 @@ def test_a_start_with_the_same_names_does_not_parse_the_record(state, file, monk
     NameOwners(state).record(served[1:])
 
 
+def test_a_start_whose_names_are_contested_writes_nothing_if_all_is_recorded(state, file):
+    NameOwners(state).record([("skill", "pdf", "skills/pdf")])
+    before = file.read_bytes()
+    owners = NameOwners(state)
+    assert owners.of("skill", "pdf")
+    owners.record([("skill", "pdf", "skills/pdf")])
+    assert file.read_bytes() == before
+
+
 def test_after_a_start_with_the_same_names_newcomers_are_recorded(state):
     NameOwners(state).record([("skill", "pdf", "skills/pdf")])
     owners = NameOwners(state)

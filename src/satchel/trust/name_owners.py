@@ -46,8 +46,9 @@ class NameOwners:
     def record(self, served: Iterable[tuple[str, str, str]]) -> None:
         """Add the `(kind, name, unit)` of what is served now; an error is logged once."""
         new = [item for item in served if item not in self._recorded]
-        digest = "" if self._recorded else _digest(new)
-        if not new or self._has_start(digest):
+        is_start = not self._recorded and self._known is None
+        digest = _digest(new) if is_start else ""
+        if not new or (digest and self._has_start(digest)):
             self._recorded.update(new)
             return
         owners = self._read()
@@ -67,8 +68,6 @@ class NameOwners:
 
     def _has_start(self, digest: str) -> bool:
         """Return whether the names of a start are recorded, without parsing the record."""
-        if not digest or self._known is not None:
-            return False
         try:
             head = (self._file.read() or b"").partition(_START_OF_OWNERS)[0]
         except (UnreadableFileError, OSError):
