@@ -56,10 +56,14 @@ class NameOwners:
         new = [item for item in new if item[2] not in owners.get(item[:2], ())]
         if not (new or digest):
             return
+
+        def add(data: bytes | None) -> bytes:
+            self._known = _merged(_parsed(data), new)
+            return _written(self._known, data, digest)
+
         with self._lock:
             try:
-                self._file.change(lambda data: _written(_merged(_parsed(data), new), data, digest))
-                self._known = _merged(_parsed(self._file.read()), new)
+                self._file.change(add)
             except (SatchelError, UnreadableFileError, OSError) as problem:
                 # In this process the names stay protected.
                 self._known = _merged(owners, new)
@@ -141,4 +145,4 @@ def _written(owners: Owners, before: bytes | None, digest: str) -> bytes:
     kinds: dict[str, dict[str, list[str]]] = {}
     for (kind, name), units in sorted(owners.items()):
         kinds.setdefault(kind, {})[name] = list(units)
-    return json.dumps({"version": 1, "starts": starts, "owners": kinds}, indent=1).encode()
+    return json.dumps({"version": 1, "starts": starts, "owners": kinds}).encode()
