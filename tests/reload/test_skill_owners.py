@@ -256,6 +256,20 @@ def test_a_new_plugin_does_not_take_the_name_of_a_skill_of_another(add, tmp_path
     assert Satchel(plugins=[plugins]).catalog.skills["pdf"].source == "a-maps"
 
 
+def test_a_skill_that_a_model_may_use_takes_the_name_of_a_command(add, tmp_path):
+    plugin = tmp_path / "plugins/maps"
+    (plugin / ".claude-plugin").mkdir(parents=True)
+    (plugin / ".claude-plugin/plugin.json").write_text('{"name": "maps"}')
+    (plugin / "commands").mkdir()
+    (plugin / "commands/pdf.md").write_text("Make a PDF.")
+    app = Satchel(plugins=[tmp_path / "plugins"])
+    assert not app.catalog.skills["pdf"].is_for_model
+    add("pdf", base=plugin / "skills")
+    app.refresh()
+    assert app.catalog.skills["pdf"].is_for_model
+    assert codes(app) == ["skill-shadowed"]
+
+
 # ---- locks, and the record ---------------------------------------------------------------------
 
 
@@ -286,6 +300,25 @@ def test_the_record_is_read_at_a_start_only_if_a_name_is_contested(add, root, mo
     app = Satchel(root)
     assert len(app.catalog.skills) == 3
     monkeypatch.undo()
+
+
+def test_a_skill_that_was_added_during_an_import_is_recorded_after_it(
+    add, root, tmp_path, write_plugin
+):
+    go = tmp_path / "go"
+    code = f"import time\nfrom pathlib import Path\nwhile not Path({str(go)!r}).exists():\n"
+    write_plugin(tmp_path / "plugins", "slow", tools=f"{code}    time.sleep(0.01)\n")
+    add("docx", "docx")
+    settings = Settings(plugin_wait=0, mcp_servers=False)
+    app = Satchel(skills=[root], plugins=[tmp_path / "plugins"], settings=settings)
+    add("team/pdf")
+    app._reconciler.refresh_in_background(None)
+    owners = app._reconciler.config.owners
+    assert app.is_importing
+    assert not owners.of("skill", "pdf")
+    go.touch()
+    app.refresh()
+    assert owners.of("skill", "pdf") == (str(root / "team/pdf"),)
 
 
 def test_a_folder_without_rights_to_write_protects_names_while_it_runs(add, root, tmp_path, caplog):

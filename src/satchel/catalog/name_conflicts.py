@@ -11,6 +11,7 @@ from satchel.catalog.catalog_entries import Entry, SkillEntry, Status
 from satchel.catalog.name_holds import NameRules
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mixed_scripts import skeleton
+from satchel.sources.search_roots import RootKind
 from satchel.text import escaped
 
 if TYPE_CHECKING:
@@ -89,10 +90,7 @@ def _without_newcomers(entries: Iterable[SkillEntry], rules: NameRules) -> list[
 def _with_owners(
     rivals: Iterable[SkillEntry], units: Iterable[str]
 ) -> Iterable[tuple[SkillEntry, SkillEntry]]:
-    """Yield each skill that comes before the owner of its name in the same precedence, with that.
-
-    Not if its folder was named before that of the owner, as with `--skills`: that is a choice.
-    """
+    """Yield each skill that comes before the owner of its name and precedence, with that."""
     ordered = sorted(rivals, key=lambda skill: skill.rank)
     owners: dict[Precedence, SkillEntry] = {}
     for unit in units:
@@ -102,9 +100,17 @@ def _with_owners(
     for skill in ordered if owners else ():
         owner = owners.get(skill.scope, skill)
         is_new = skill.unit != owner.unit and skill.rank < owner.rank
-        is_named = skill.finding is not None and not skill.finding.root.optional
-        if is_new and skill.is_served and not (is_named and skill.source != owner.source):
+        if is_new and skill.is_served and not _is_meant_first(skill, owner):
             yield skill, owner
+
+
+def _is_meant_first(skill: SkillEntry, owner: SkillEntry) -> bool:
+    """Return whether its folder was named first, as with `--skills`, or the owner is a command."""
+    if skill.finding is None or owner.finding is None:
+        return False
+    root, owners_root = skill.finding.root, owner.finding.root
+    is_before_commands = owners_root.holds is RootKind.COMMANDS and root.holds is RootKind.SKILLS
+    return is_before_commands or (not root.optional and root != owners_root)
 
 
 def _newcomer(skill: SkillEntry, owner: SkillEntry, rules: NameRules) -> SkillEntry:
