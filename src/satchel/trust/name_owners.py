@@ -15,7 +15,8 @@ from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, UnusableFileError
 from satchel.files.state_files import StateFile, state_folder
 
-_MOST_UNITS = 8
+_MOST_UNITS = 64
+"""Units of one name. Of more, the oldest and the newest stay: many projects share a name."""
 _MOST_NAMES = 20_000
 """Names of one kind."""
 _MOST_STARTS = 32
@@ -109,8 +110,9 @@ def _merged(owners: Mapping[tuple[str, str], tuple[str, ...]], new: Iterable[Any
     for kind, name, unit in new:
         before = merged.get((kind, name), ())
         if unit not in before and (before or counts[kind] < _MOST_NAMES):
+            units, half = (*before, unit), _MOST_UNITS // 2
             # The oldest stays: it may never be pushed out.
-            merged[kind, name] = (*before[: _MOST_UNITS - 1], unit)
+            merged[kind, name] = (*units[:half], *units[half:][-half:])
             counts[kind] += not before
     return merged
 
