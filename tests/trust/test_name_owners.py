@@ -61,6 +61,15 @@ def test_a_full_record_takes_no_new_names(state, monkeypatch):
     assert (owners.of("tool", "a"), owners.of("tool", "b")) == (("one", "two"), ())
 
 
+def test_long_paths_cannot_make_the_record_unreadable(state, monkeypatch, caplog):
+    NameOwners(state).record([("skill", "pdf", "skills/pdf")])
+    monkeypatch.setattr("satchel.trust.name_owners._MOST_BYTES", 1000)
+    NameOwners(state).record([("skill", "docx", "x" * 1000)])
+    assert "the record is full" in caplog.text
+    owners = NameOwners(state)
+    assert (owners.of("skill", "pdf"), owners.of("skill", "docx")) == (("skills/pdf",), ())
+
+
 def test_what_is_recorded_already_is_not_written_again(state, file):
     owners = NameOwners(state)
     owners.record([("tool", "search", "plugins/maps")])

@@ -14,12 +14,15 @@ from typing import Any
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, UnusableFileError
 from satchel.files.state_files import StateFile, state_folder
+from satchel.settings import MIB
 
 _MOST_UNITS = 64
 """Units of one name. Of more, the oldest and the newest stay: many projects share a name."""
 _MOST_NAMES = 20_000
 """Names of one kind."""
 _MOST_STARTS = 32
+_MOST_BYTES = 32 * MIB
+"""Less than a state file may have, so that many long paths cannot make the record unreadable."""
 _START_OF_OWNERS = b'"owners"'
 
 Owners = dict[tuple[str, str], tuple[str, ...]]
@@ -60,7 +63,10 @@ class NameOwners:
 
         def add(data: bytes | None) -> bytes:
             self._known = _merged(_parsed(data), new)
-            return _written(self._known, data, digest)
+            content = _written(self._known, data, digest)
+            if len(content) > _MOST_BYTES:
+                raise SatchelError(f"the record is full: it has at most {_MOST_BYTES} bytes")
+            return content
 
         with self._lock:
             try:
