@@ -100,6 +100,8 @@ skill-text-hidden          W E A field that is shown contains invisible or contr
 skill-file-case            W E A file's name resembles SKILL.md but is not exactly that.
 skill-file-secret          I W A file of a skill usually holds secrets; it is never listed or
                                served.
+skill-name-held            W W A new skill has the name of one that was served before; it waits for
+                               a choice.
 skill-shadowed             W W Another skill of the same name is served instead.
 skill-duplicate            I I The same skill was found twice: its SKILL.md, and files of the same
                                names and sizes.

@@ -87,7 +87,7 @@ class Reconciler:
         self.catalog_listeners: Listeners[Catalog] = Listeners()
         self._import_retry: ImportRetry | None = None
         self._is_batching = self._is_closed = False
-        self._recorded: list[tuple[Any, ...]] = []
+        self._recorded = -1
 
     @property
     def catalog(self) -> Catalog:
@@ -255,11 +255,11 @@ class Reconciler:
         is_ready = self.config.run_code and not self.cache.imported.pending
         if owners is None or not is_ready:
             return
-        # Not the entries: they would keep the code of a replaced version alive.
-        tools = [(entry.identity, entry.state) for entry in new.all_tools]
-        if tools != self._recorded:
-            owners.record(served_names(new))
-            self._recorded = tools
+        if new.generation != self._recorded:
+            # There may be very many skills, so only those are looked at that may be new.
+            is_next = new.generation == self._recorded + 1
+            owners.record(served_names(new, new.changed_skills if is_next else None))
+            self._recorded = new.generation
 
     def _connect_declared(self) -> bool:
         """Connect the declared servers; return whether a further pass sees others than before."""

@@ -547,6 +547,8 @@ class Satchel:
             offered = servers.offered() if servers else ()
             units = (*self.catalog.all_skills, *self.catalog.all_plugins)
             disabled = {entry.unit for entry in units if entry.state is Status.DISABLED}
+            # What waits for a choice of the user is in no lock.
+            disabled |= {it.unit for it in self.catalog.all_skills if it.state is Status.HELD}
             return lock_of(cache, declared, offered, lock_places(file), disabled)
 
     def require_locked(self) -> None:

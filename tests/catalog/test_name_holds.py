@@ -73,7 +73,7 @@ def test_owners_are_asked_only_about_names_that_are_contested(make):
 
 def test_what_the_user_chose_is_never_held(make):
     plugins = [make.plugin("new", "a", order=0), make.plugin("old", "a", order=1)]
-    rules = {"owners": owned_by("/plugins/old"), "is_chosen": lambda entry: True}
+    rules = {"owners": owned_by("/plugins/old"), "is_chosen": lambda kind, address: True}
     assert held(plugins, **rules) == []
 
 

@@ -10,6 +10,7 @@ from satchel.catalog.catalog_builder import build
 from satchel.catalog.catalog_changes import diff
 from satchel.catalog.catalog_entries import Group
 from satchel.catalog.disable_rules import nothing_disabled
+from satchel.catalog.name_holds import NameRules
 from satchel.catalog.unit_entries import SkillChanges, build_plugins, skill_unit
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.groups.view_digest import digest_catalog
@@ -27,6 +28,9 @@ STATES = st.lists(
     max_size=4,
 )
 """What each folder has, whether a plugin lists a skill in its group, and its tool."""
+UNITS = st.lists(FOLDERS.map("/skills/{}".format), max_size=3, unique=True)
+OWNERS = st.dictionaries(st.sampled_from(["alpha", "beta", "gamma"]), UNITS)
+"""Who served a name, the oldest first."""
 
 
 def skills_of(make, folders, before):
@@ -67,9 +71,10 @@ SHADOWS_THE_ONLY_ONE_OF_A_GROUP = [
 ]
 
 
-@example(states=SHADOWS_THE_ONLY_ONE_OF_A_GROUP, has_plugins=False, disable=False)
-@given(states=STATES, has_plugins=st.booleans(), disable=st.booleans())
-def test_a_catalog_of_the_changed_skills_is_that_of_all(make, states, has_plugins, disable):
+@example(states=SHADOWS_THE_ONLY_ONE_OF_A_GROUP, has_plugins=False, disable=False, owners={})
+@given(states=STATES, has_plugins=st.booleans(), disable=st.booleans(), owners=OWNERS)
+def test_a_catalog_of_the_changed_skills_is_that_of_all(make, states, has_plugins, disable, owners):
+    names = NameRules(lambda _kind, name: tuple(owners.get(name, ())))
     reason = is_alpha if disable else nothing_disabled
     last, before, before_plugins, listed_before = make.catalog(), {}, (), None
     for folders, lists_alpha, tool in states:
@@ -79,10 +84,13 @@ def test_a_catalog_of_the_changed_skills_is_that_of_all(make, states, has_plugin
         listed = ("alpha",) if lists_alpha and has_plugins and not disable else ()
         red = Group(name="red", skills=listed)
         plugins = (make.plugin("p", "one" if disable else tool, groups=(red,)),)[:has_plugins]
-        whole = build(skills.values(), build_plugins(plugins, last), last, disable_reason=reason)
+        whole = build(
+            skills.values(), build_plugins(plugins, last), last, disable_reason=reason, names=names
+        )
         if listed == listed_before:
-            options = {"keeps_plugins": plugins == before_plugins, "disable_reason": reason}
-            part = after(make, last, before, skills, plugins=plugins, **options)
+            options = {"disable_reason": reason, "names": names}
+            options |= {"keeps_plugins": plugins == before_plugins, "plugins": plugins}
+            part = after(make, last, before, skills, **options)
             assert (part.generation, part.parts) == (whole.generation, whole.parts)
             assert diff(last, part) == diff(last, whole)
             assert digest_catalog(part, digest_catalog(last)) == digest_catalog(whole)

@@ -347,3 +347,20 @@ def test_plugins_that_no_name_tells_apart_are_named(run, here, write_plugin):
         text = run(word, "clock", *places).stderr
         assert "'clock' is the name of 2 plugins: plugins/a, plugins/b; to choose one" in text
     assert "rename one of the two in its manifest" in run("doctor", *places).stdout
+
+
+def test_a_new_skill_that_waits_for_a_choice_is_enabled_by_its_folder(run, here, file, skill_text):
+    run("prompt", *READS)
+    new = here / "skills/a/pdf"
+    new.mkdir(parents=True)
+    (new / "SKILL.md").write_text(skill_text("pdf", "Another one."))
+
+    def states():
+        text = run("list", "skills", *READS).stdout
+        return re.findall(r"^pdf +(\w+)", text, re.MULTILINE)
+
+    assert states() == ["held", "ok"]
+    assert "enable --skills skills skills:a/pdf" in run("doctor", *READS).stdout
+    assert run("enable", "skills:a/pdf", *READS).stdout == f"enabled skills:a/pdf ({file})\n"
+    assert tomllib.loads(file.read_text()) == {"enable": ["skills:a/pdf"]}
+    assert states() == ["ok", "shadowed"]

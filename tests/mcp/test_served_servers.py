@@ -425,7 +425,7 @@ def test_a_plugin_that_comes_later_does_not_take_a_served_name(world, write_plug
 @pytest.mark.parametrize(
     "code",
     [
-        *("tool-name-held", "plugin-name-held", "code-held"),
+        *("tool-name-held", "plugin-name-held", "skill-name-held", "code-held"),
         *("mcp-too-many-tools", "mcp-too-many-skills"),
     ],
 )

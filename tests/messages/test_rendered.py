@@ -196,6 +196,7 @@ def names_and_secrets(world):
         yield from satchel.catalog.diagnostics
         newcomer = {"toolkit.yaml": "name: own\nactive: true\n", "tools.py": code}
         write_plugin(world / "named", "newcomer", newcomer)
+        write(world / "kept", {"a/s/SKILL.md": GOOD.format(name="s") + "Again.\n"})
         satchel.refresh()
         yield from satchel.catalog.diagnostics
     (world / "config/satchel.toml").unlink()

@@ -77,8 +77,14 @@ def histories(count: int, folder: Path) -> Tally:
 
 def _edit(skills: Path, plugins: Path, random_: random.Random) -> str:
     name = random_.choice(("a", "b", "c"))
-    kind = random_.choice(("skill", "skill", "nested", "remove", "file", "plugin", "unplug", "env"))
+    kind = random_.choice(
+        ("skill", "skill", "nested", "early", "remove", "away", "file", "plugin", "unplug", "env")
+    )
     match kind:
+        case "early":  # it comes before the others of its name
+            write_skill(skills / "0", name, f"Early {random_.randrange(9)}.")
+        case "away":
+            shutil.rmtree(skills / random_.choice(("0", "area")), ignore_errors=True)
         case "skill":
             write_skill(skills, name, f"Version {random_.randrange(9)}.")
         case "nested":

@@ -225,6 +225,7 @@ def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:
     """Find an entry by address or name; an address wins, so no name can pose as another entry."""
     served = [entry for entry in entries if entry.is_served and entry.name == name]
     addressed = [entry for entry in entries if entry.address == name]
+    addressed.sort(key=lambda entry: entry.state is Status.HELD)
     addressed += [entry for entry in entries if name in entry.addresses]
     named = [entry for entry in entries if entry.name == name]
     for entry in (*addressed, *served, *named):

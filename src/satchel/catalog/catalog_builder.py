@@ -47,6 +47,7 @@ def build(
     shadows nothing. `names` say who owns a contested name.
     """
     number = previous.generation + 1
+    names = names or NameRules()
     skills = tuple(skills)
     before = changes.before(previous) if changes else previous.all_skills
     keeps_plugins = changes is not None and changes.keeps_plugins
@@ -62,11 +63,11 @@ def build(
     parts = {**previous.parts}
     next_skills = list(_apply_to_skills(rules, found_skills, membership))
     if changes is None:
-        parts["all_skills"] = _with_generation(resolve_skills(next_skills), before, number)
+        parts["all_skills"] = _with_generation(resolve_skills(next_skills, names), before, number)
     else:
-        parts["all_skills"] = _with_changes(previous, before, next_skills)
+        parts["all_skills"] = _with_changes(previous, before, next_skills, names)
     if not keeps_plugins:
-        usable = hold_newcomers(map(rules.apply, found_tools), plugins, names or NameRules())
+        usable = hold_newcomers(map(rules.apply, found_tools), plugins, names)
         parts["all_tools"] = _with_generation(resolve_tools(usable), previous.all_tools, number)
         parts["all_plugins"] = _with_generation(listed, previous.all_plugins, number)
     changed = frozenset(entry.name for entry in (*before, *next_skills)) if changes else None
@@ -90,7 +91,10 @@ def _has_same_access(now: Sequence[SkillEntry], before: Sequence[SkillEntry]) ->
 
 
 def _with_changes(
-    previous: Catalog, before: Sequence[SkillEntry], now: Sequence[SkillEntry]
+    previous: Catalog,
+    before: Sequence[SkillEntry],
+    now: Sequence[SkillEntry],
+    names: NameRules,
 ) -> tuple[SkillEntry, ...]:
     """Return all skills after those in `before` became those in `now`.
 
@@ -102,7 +106,8 @@ def _with_changes(
         at = places_of(name, skills)
         same_name = skills[at]
         others = [unshadowed(entry) for entry in same_name if entry.identity not in changed]
-        resolved = resolve_skills([*others, *(entry for entry in now if entry.name == name)])
+        rivals = [*others, *(entry for entry in now if entry.name == name)]
+        resolved = resolve_skills(rivals, names)
         skills[at] = _with_generation(resolved, same_name, number)
     return tuple(skills)
 

@@ -53,7 +53,10 @@ class Status(StrEnum):
     DISABLED = "disabled"
     """Present, but not enabled."""
     HELD = "held"
-    """It waits: a tool for approval, the tools of a plugin for a missing configuration value."""
+    """It waits: a tool for approval, the tools of a plugin for a missing configuration value.
+
+    A unit whose name others served before waits for a choice of the user.
+    """
 
     @property
     def falls_back(self) -> bool:

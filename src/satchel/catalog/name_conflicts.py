@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from satchel.catalog.catalog_entries import Entry, SkillEntry, Status
+from satchel.catalog.name_holds import NameRules
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.mixed_scripts import skeleton
+from satchel.sources.search_roots import RootKind
 from satchel.text import escaped
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginEntry, ToolEntry
     from satchel.diagnostics import Diagnostic
+    from satchel.sources.search_roots import Precedence
 
 E = TypeVar("E", bound=Entry)
 
@@ -21,13 +25,16 @@ SAY_LAST_GOOD = frozenset({"last-good", "provider-failed"})
 """The diagnostics of an entry which say that its last good version is served."""
 
 
-def resolve_skills(entries: Iterable[SkillEntry]) -> list[SkillEntry]:
-    """Serve the entry with the highest precedence, then the first by rank.
+def resolve_skills(
+    entries: Iterable[SkillEntry], rules: NameRules | None = None
+) -> list[SkillEntry]:
+    """Serve the entry with the highest precedence, then the owner of the name or the first by rank.
 
     A copy is not a conflict: the same SKILL.md, and other files of the same names and sizes.
     A broken copy in a hidden folder does not matter while the visible skill is served.
     A name of another alphabet that reads like one that is served yields, whatever its precedence.
     """
+    entries = _without_newcomers(entries, rules or NameRules())
     return _without_look_alikes(_without_mirrors(_resolve(entries, _skill_diagnostic)))
 
 
@@ -61,6 +68,68 @@ def _resolve(entries: Iterable[E], diagnose: Callable[[E, E], Diagnostic]) -> li
             )
         resolved.append(entry)
     return resolved
+
+
+def _without_newcomers(entries: Iterable[SkillEntry], rules: NameRules) -> list[SkillEntry]:
+    """Hold the skills that would take a name from its owner; a copy of the owner is shadowed."""
+    skills = list(entries)
+    if len({skill.name for skill in skills}) == len(skills):
+        return skills
+    by_name: dict[str, list[SkillEntry]] = {}
+    for skill in skills:
+        by_name.setdefault(skill.name, []).append(skill)
+    newcomers = {
+        id(skill): _newcomer(skill, owner, rules)
+        for name, rivals in by_name.items()
+        if len(rivals) > 1
+        for skill, owner in _with_owners(rivals, rules.owners("skill", name))
+    }
+    return [newcomers.get(id(skill), skill) for skill in skills]
+
+
+def _with_owners(
+    rivals: Iterable[SkillEntry], units: Iterable[str]
+) -> Iterable[tuple[SkillEntry, SkillEntry]]:
+    """Yield each skill that comes before the owner of its name and precedence, with that."""
+    ordered = sorted(rivals, key=lambda skill: skill.rank)
+    owners: dict[Precedence, SkillEntry] = {}
+    for unit in units:
+        for skill in ordered:
+            if skill.unit == unit and skill.state is not Status.DISABLED:
+                owners.setdefault(skill.scope, skill)
+    for skill in ordered if owners else ():
+        owner = owners.get(skill.scope, skill)
+        is_new = skill.unit != owner.unit and skill.rank < owner.rank
+        if is_new and skill.is_served and not _is_meant_first(skill, owner):
+            yield skill, owner
+
+
+def _is_meant_first(skill: SkillEntry, owner: SkillEntry) -> bool:
+    """Return whether its folder was named first, as with `--skills`, or the owner is a command."""
+    if skill.finding is None or owner.finding is None:
+        return False
+    root, owners_root = skill.finding.root, owner.finding.root
+    is_before_commands = owners_root.holds is RootKind.COMMANDS and root.holds is RootKind.SKILLS
+    return is_before_commands or (not root.optional and root != owners_root)
+
+
+def _newcomer(skill: SkillEntry, owner: SkillEntry, rules: NameRules) -> SkillEntry:
+    state, problem = Status.SHADOWED, _skill_diagnostic(owner, skill)
+    if problem.code != "skill-duplicate":
+        own = [address for address in skill.addresses if address not in owner.addresses]
+        if any(rules.is_chosen("skill", address) for address in own):
+            return skill
+        choice = f"satchel enable {quote(own[-1])}, to serve the new one; or " if own else ""
+        state, problem = (
+            Status.HELD,
+            make_diagnostic(
+                "skill-name-held",
+                Where(skill.path),
+                f"skill {skill.name!r} is new, and {owner.path} served this name before",
+                f"{choice}rename one of the two",
+            ),
+        )
+    return replace(skill, state=state, diagnostics=(*skill.diagnostics, problem))
 
 
 def _without_mirrors(skills: list[SkillEntry]) -> list[SkillEntry]:
@@ -114,7 +183,8 @@ def _without_look_alikes(skills: list[SkillEntry]) -> list[SkillEntry]:
 
 def unshadowed(entry: E) -> E:
     """Return an entry of the previous catalog as it was before name conflicts were resolved."""
-    if entry.state is not Status.SHADOWED:
+    is_held_skill = entry.state is Status.HELD and isinstance(entry, SkillEntry)
+    if entry.state is not Status.SHADOWED and not is_held_skill:
         return entry
     if isinstance(entry, SkillEntry) and entry.manifest is None:
         problems = entry.finding.problems if entry.finding else ()

@@ -25,7 +25,7 @@ def _no_owners(_kind: str, _name: str) -> tuple[str, ...]:
     return ()
 
 
-def _nothing(_entry: ToolEntry) -> bool:
+def _nothing(_kind: str, _address: str) -> bool:
     return False
 
 
@@ -35,8 +35,8 @@ class NameRules:
 
     owners: Callable[[str, str], tuple[str, ...]] = _no_owners
     """Takes a kind and a name; returns the keys of those that served it, the oldest first."""
-    is_chosen: Callable[[ToolEntry], bool] = _nothing
-    """Returns whether the user named a tool by its address, to serve it."""
+    is_chosen: Callable[[str, str], bool] = _nothing
+    """Takes a kind and an address; returns whether the user named it, to serve it."""
     unfinished: tuple[PluginContribution, ...] = ()
     """The plugins that are still being imported or written, with the tools that they declare."""
 
@@ -61,7 +61,9 @@ def hold_newcomers(
     if not held:
         return entries
     return [
-        _hold(entry, held[id(entry)]) if id(entry) in held and not rules.is_chosen(entry) else entry
+        _hold(entry, held[id(entry)])
+        if id(entry) in held and not rules.is_chosen("tool", entry.address)
+        else entry
         for entry in entries
     ]
 

@@ -61,10 +61,11 @@ class SelectableEntry:
     def is_held_by(self, name: str) -> bool:
         """Return whether the entry waits for the user to enable it by this whole address."""
         is_held = any(item.code in _NAME_HELD for item in self.entry.diagnostics)
-        return is_held and name in {self.entry.address, f"{self.kind}:{self.entry.address}"}
+        address = self.entry.addresses[-1]
+        return is_held and name in {address, f"{self.kind}:{address}"}
 
 
-_NAME_HELD = {"tool-name-held", "plugin-name-held"}
+_NAME_HELD = {"tool-name-held", "plugin-name-held", "skill-name-held"}
 
 Change = Callable[[SelectionFile, Selection, str, Sequence[SelectableEntry]], SelectionFile]
 """Returns the changed file, from the file, the other files, a name, and the matching entries."""

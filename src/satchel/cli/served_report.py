@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT = frozenset(
     {
-        *("mcp-tool-held", "tool-name-held", "plugin-name-held", "code-held"),
+        *("mcp-tool-held", "tool-name-held", "plugin-name-held", "skill-name-held", "code-held"),
         *("mcp-too-many-tools", "mcp-too-many-skills"),
         *("mcp-server-invalid", "mcp-invalid", "source-missing", "choices-unknown"),
     }

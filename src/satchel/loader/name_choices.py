@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from satchel.catalog.catalog_entries import Status
+from satchel.catalog.catalog_entries import HOST, Status
 from satchel.catalog.name_holds import NameRules, owner_key
 from satchel.diagnostics import Where, make_diagnostic
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
-    from satchel.catalog.catalog_entries import PluginContribution, ToolEntry
+    from satchel.catalog.catalog_entries import PluginContribution
     from satchel.configuration.selection import Selection
     from satchel.loader.loader_config import LoaderConfig
     from satchel.mcp_servers.server_contributions import ServerOffer
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 def name_rules(
     config: LoaderConfig, selection: Selection, unfinished: tuple[PluginContribution, ...]
 ) -> NameRules:
-    """Return who owns the names of tools."""
-
-    def is_chosen(entry: ToolEntry) -> bool:
-        return is_named(selection, "tool", entry.address)
-
-    if config.owners is None:
+    """Return who owns the names of tools and skills. With a lock, that decides about skills."""
+    owners, is_chosen = config.owners, partial(is_named, selection)
+    if owners is None:
         return NameRules(is_chosen=is_chosen)
-    return NameRules(config.owners.of, is_chosen, unfinished)
+
+    def owners_of(kind: str, name: str) -> tuple[str, ...]:
+        return () if kind == "skill" and config.lock is not None else owners.of(kind, name)
+
+    return NameRules(owners_of, is_chosen, unfinished)
 
 
 def is_named(selection: Selection, kind: str, address: str) -> bool:
@@ -80,8 +82,16 @@ def _hold(newcomer: PluginContribution, owner: PluginContribution) -> PluginCont
     return replace(newcomer, state=Status.HELD, tools=(), diagnostics=(problem,))
 
 
-def served_names(catalog: Catalog) -> Iterable[tuple[str, str, str]]:
-    """Return the kind, name and owner of every name that a plugin or a server serves."""
+def served_names(
+    catalog: Catalog, skills: Iterable[str] | None = None
+) -> Iterable[tuple[str, str, str]]:
+    """Yield the kind, name and owner of every name that is served, but for those of the host.
+
+    Of the skills, those of some names, or all.
+    """
+    for skill in catalog.skills_named(skills):
+        if skill.is_served and skill.source != HOST:
+            yield "skill", skill.name, skill.unit
     for plugin in catalog.plugins.values():
         yield "plugin", plugin.name, plugin.unit
     units = {plugin.unit for plugin in catalog.plugins.values()}
