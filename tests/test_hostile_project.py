@@ -622,7 +622,6 @@ def test_scripts_of_a_plugins_skill_run_only_while_what_they_may_use_is_trusted(
         assert session.call_sync("bait", {"text": "x"}).text == "1 x"  # its code is unchanged
         trust(clone, "code")
         app.refresh()
-        session = app.session(scripts=True)
         session.call_sync("load_skill", {"name": "pdf"})
         assert "returncode" in session.call_sync("run_skill_script", run).text
 

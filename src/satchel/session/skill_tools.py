@@ -39,7 +39,8 @@ async def load_skill(_context: BuiltinContext, name: str, again: bool = False) -
     entry = _find(_context, name)
     session_state, catalog = _context.session_state, _context.catalog
     loaded = session_state.loaded.get(entry.name)
-    is_same = loaded and (loaded.digest, loaded.folder) == (entry.version, entry.path)
+    now = (entry.version, entry.path, entry.access)
+    is_same = loaded and (loaded.digest, loaded.folder, loaded.access) == now
     if again or not is_same:
         entry = await fetch_skill(entry, session_state.shared.limits)
         return session_state.load(entry, catalog, entry.name, for_model=True).text

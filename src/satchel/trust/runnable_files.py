@@ -144,8 +144,8 @@ class _Walk:
             for path in self.entries(place):
                 number += 1
                 yield _name(path, self.root), path
-            if number + len(seen) > _MOST_FILES:
-                raise UnreadableFileError(f"it has more than {_MOST_FILES} files and folders")
+                _require_few(number + len(seen))
+            _require_few(number + len(seen))
 
     def entries(self, place: _Place) -> Iterator[str]:
         """Yield the files and links in a folder; folders, also behind links, wait."""
@@ -222,6 +222,11 @@ class _Walk:
         self.bytes += size
         if self.bytes > _MOST_BYTES:
             raise UnreadableFileError(f"all together have more than {_MOST_BYTES // MIB} MiB")
+
+
+def _require_few(number: int) -> None:
+    if number > _MOST_FILES:
+        raise UnreadableFileError(f"it has more than {_MOST_FILES} files and folders")
 
 
 def _name(path: str, root: str) -> str:
