@@ -620,6 +620,9 @@ def test_scripts_of_a_plugins_skill_run_only_while_what_they_may_use_is_trusted(
         assert "returncode" not in session.call_sync("run_skill_script", run).text
         assert "script" not in clone.happened()
         assert session.call_sync("bait", {"text": "x"}).text == "1 x"  # its code is unchanged
+        (held,) = [item for item in app.catalog.diagnostics if item.code == "code-held"]
+        assert held.message.startswith("the scripts of skill 'pdf' are not used: ")
+        assert held.message.endswith("changed after it was trusted; only its texts are used")
         trust(clone, "code")
         app.refresh()
         session.call_sync("load_skill", {"name": "pdf"})

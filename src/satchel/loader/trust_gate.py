@@ -309,7 +309,7 @@ def _checked_skill(finding: SkillFinding, grant: Grant) -> SkillFinding:
         return finding
     rule = ScriptRule.COMPARE if grant.allows(unit) else ScriptRule.NEVER
     problems = tuple(item for item in finding.diagnostics if item.code != "code-held")
-    if unit and unit.problem:
+    if unit and rule is ScriptRule.NEVER:
         subject = f"the scripts of skill {finding.name!r} are"
         refusal = grant.refusal(finding.path, subject, unit, instead="only its texts are used")
         problems = (*problems, refusal)
