@@ -77,6 +77,18 @@ def test_a_reviewed_file_is_not_replaced_by_an_empty_or_from_a_broken_one(run, h
     assert "is not a lock file" in result.stderr
 
 
+@pytest.mark.parametrize("option", [(), ("--check",)])
+def test_nothing_is_written_or_compared_while_code_is_held(run, here, toolkit, option):
+    assert run("trust", "--code").exit_code == 0
+    assert run("lock", "--project").exit_code == 0
+    before = (here / "satchel.lock").read_bytes()
+    (toolkit / "demo/tools.py").write_text("x = 1\n")
+    result = run("lock", "--project", *option)
+    assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
+    assert "cannot be locked: the code of plugin 'demo' is not used" in result.stderr
+    assert "satchel trust" in result.stderr
+
+
 def test_a_new_file_says_how_it_differs_from_the_one_that_it_replaces(run, here, locked):
     result = run("lock", *locked[:2])
     assert result.stdout == "wrote satchel.lock: 1 skill\n"

@@ -181,7 +181,7 @@ def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
     script.write_text("x")
     (finding,) = scan_skills(root, Limits()).findings.values()
     unit = skill_unit(finding, str(tmp_path))
-    assert (unit.key, list(unit.files)) == ("skills/pdf", ["scripts/run.py"])
+    assert (unit.key, list(unit.files)) == ("skills/pdf//skill", ["scripts/run.py"])
 
 
 def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_skill, monkeypatch):
@@ -527,14 +527,24 @@ def test_the_files_of_a_project_do_not_count_for_a_server_that_is_fetched(folder
     assert (files_of_settings(folder, text) is not None) is counts
 
 
-def test_a_program_of_a_folder_above_the_project_is_a_problem(folder):
-    text = "[mcp.box]\ncommand = 'pnpm'\nargs = ['dlx', 'serve']\n"
-    (folder / "sub").mkdir()
-    assert not files_of_settings(folder / "sub", text).problem
+@pytest.mark.parametrize(
+    ("server", "fix"),
+    [("pnpm'\nargs = ['dlx', 'serve']", "declare "), ("npx'\nargs = ['serve', '.']", "give the")],
+)
+def test_a_program_of_a_folder_above_the_project_holds_the_server_that_may_run_it(
+    folder, server, fix
+):
+    text = f"[mcp.box]\ncommand = '{server}\n[mcp.own]\ncommand = 'sh'\nargs = ['run.sh']\n"
+    project = folder / "sub"
+    project.mkdir()
     (folder / "package.json").write_text("{}")
-    problem = files_of_settings(folder / "sub", text).problem
+    (project / "package.json").write_text("{}")
+    file = parse_selection(str(project / "satchel.toml"), Precedence.PROJECT, text.encode())
+    trusted = files_of_settings(project, text)
+    problem = change_of_settings("box", file, str(project), trusted)
     assert f"may run programs that {folder / 'package.json'} chooses" in problem.text
-    assert problem.fix.startswith(f"trust {folder}, or ")
+    assert problem.fix.startswith(fix)
+    assert change_of_settings("own", file, str(project), trusted) == ""
 
 
 @pytest.mark.parametrize(

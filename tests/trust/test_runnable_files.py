@@ -74,13 +74,31 @@ def test_a_link_inside_the_project_counts_by_its_text_and_what_is_there(
     assert digests(skill) == {**before, "scripts/a": link_digest(target), name: X}
 
 
-def test_what_lies_beside_a_program_that_a_link_leads_to_counts(skill, write_files):
-    write_files(skill.parent, {"shared/RUN": "x", "shared/json/a.py": "x", "LICENSE": "x"})
-    write_files(skill, {"SKILL.md": "x"})
-    (skill / "LICENSE").symlink_to("../LICENSE")
-    (skill / "scripts/RUN").symlink_to("../../shared/RUN")
-    new = {"../LICENSE", "../shared/RUN", "../shared/json/a.py", "LICENSE", "scripts/RUN"}
-    assert digests(skill).keys() == {"SKILL.md", "scripts/run.py", *new}
+def test_a_link_to_a_file_outside_counts_with_that_file(skill, write_files):
+    write_files(skill.parent, {"shared/run": "x", "shared/json.py": "x"})
+    (skill / "scripts/go").symlink_to("../../shared/run")
+    assert digests(skill).keys() == {"scripts/run.py", "scripts/go", "../shared/run"}
+
+
+def test_links_that_lead_through_very_many_folders_are_a_problem(skill, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_STEPS", 50)
+    (skill / "a").symlink_to("scripts/../" * 30 + "scripts/run.py")
+    assert "too many folders" in read(skill)[1].text
+
+
+@pytest.mark.parametrize(
+    ("declared", "counts"),
+    [
+        ("sh .git/x", True),
+        ("git -C.git", True),
+        ("--dir=.GIT", True),
+        ("https://h.example/a.git", False),
+        (".github/x .gitignore", False),
+    ],
+)
+def test_git_counts_if_its_folder_is_declared(skill, write_files, declared, counts):
+    write_files(skill, {".git/x": "x"})
+    assert (".git/x" in read(skill, declared=declared)[0]) is counts
 
 
 def test_markdown_of_a_skill_counts_in_scripts_and_behind_links(skill, write_files):

@@ -50,8 +50,7 @@ def code_of(plugin: PluginFinding) -> CodeUnit | None:
 
 def _in_plugin(name: str, unit: CodeUnit) -> str:
     """Return the name of a file in the folder of the plugin."""
-    folder = unit.key.partition("#")[0]
-    return name if folder == os.curdir else f"{folder}/{name}"
+    return name if unit.folder == os.curdir else f"{unit.folder}/{name}"
 
 
 def lines_of_folder(

@@ -146,11 +146,9 @@ def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
     """
     files: dict[str, ShownFile] = {}
     for unit in sorted(units.values(), key=lambda unit: unit.is_of_project):
-        folder = "" if unit.is_of_project else f"{unit.key.partition('#')[0]}/"
+        folder = "" if unit.is_of_project else f"{unit.folder}/"
         for name, file in unit.files.items():
-            path = (
-                name if unit.key == name else f"{unit.key.removesuffix('/')}: {_shown_name(name)}"
-            )
+            path = name if unit.key == name else f"{unit.title}: {_shown_name(name)}"
             files.setdefault(f"{folder}{name}", (path, file))
     return dict(sorted(files.items(), key=lambda item: item[1][0]))
 

@@ -9,7 +9,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TypeVar
 
 from satchel.lazy_dataclass import dataclass
 from satchel.scan.lexicon import Span
@@ -19,16 +18,6 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n(?:[^\n]*\n){0,30}
 """A text that a shell gives to a command, to its last line."""
 _NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")
 _FUNCTION = re.compile(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)")
-_ONLY_SHOWN = re.compile(
-    r"\s*(?:#(?!!)|//|\*\s|(?:print|console\.\w+|logg(?:er|ing)\.\w+|fmt\.Print\w+)\()"
-    r"|\s*echo\s+(?:-e\s+)?(?:\"[^\"$`]*\"|'[^']*')\s*(?:>&2)?$"
-)
-"""A comment, or a message: what is in it is not run."""
-_ASSIGNED = re.compile(
-    r"\s*(?:(?:const|let|var|local|export|my)\s+)*\$?[\w, ]{1,60}"
-    r"(?::\s*[\w\[\], .]{1,40})?\s?:?=(?![=>])"
-)
-"""The names that a statement gives a value to. What they stood for before is not used."""
 _ENTERS = re.compile(r"\s*cd\s")
 _RUNS_HERE = re.compile(r"\./|\bmake install\b|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
@@ -37,7 +26,6 @@ _MOST_NAMES = 500
 _DEEPEST = 30
 """Folders of a path that are names."""
 _NO_KINDS: frozenset[str] = frozenset()
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +84,9 @@ class DataFlow:
         """The kinds that a name keeps."""
 
     def find(
-        self, text: str, spans: Mapping[str, list[Span]], signs: Sequence[tuple[T, FlowSign]]
-    ) -> Iterator[tuple[T, int, int]]:
-        """Yield what stands beside a sign, and the start and the end of its statement."""
+        self, text: str, spans: Mapping[str, list[Span]], signs: Sequence[tuple[str, FlowSign]]
+    ) -> Iterator[tuple[str, int, int]]:
+        """Yield the rule, the start and the end of each statement that is a finding."""
         kinds_by_name: dict[str, frozenset[str]] = {}
         function = ""
         ends = _statement_ends(text)
@@ -109,11 +97,9 @@ class DataFlow:
             statement = text[start:end].rstrip(";& \n")
             if "```" in statement:
                 kinds_by_name = {}
-            used = _ASSIGNED.sub("", statement, count=1) if kinds_by_name else ""
-            names = set(_names_in(used))
+            names = set(_names_in(statement)) if kinds_by_name else set()
             name_kinds = _NO_KINDS.union(*(kinds_by_name.get(name, _NO_KINDS) for name in names))
-            is_run = statement_kinds and not _ONLY_SHOWN.match(statement)
-            for rule, sign in signs if is_run else ():
+            for rule, sign in signs if statement_kinds else ():
                 if sign.is_met(statement_kinds, name_kinds):
                     yield rule, start, end
             if match := _FUNCTION.match(statement):

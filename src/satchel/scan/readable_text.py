@@ -44,10 +44,6 @@ _FENCE = re.compile(
 )
 
 
-_EXPRESSION = re.compile(r"\.\*|\\\\[bdsw.(]|condition:")
-"""Part of a regular expression or a YARA rule. A list of these is searched for, and not run."""
-
-
 class ReadableText:
     """A text of lines, each with its number in a file."""
 
@@ -176,14 +172,7 @@ def _statements(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 parts |= {it: [] for it in ("orelse", "finalbody", "handlers") if it in parts}
                 shown = type(node)(**(parts | {"body": [ast.Pass()]}))
                 ast.copy_location(shown, node)
-            text = ast.unparse(shown).replace("\n", " ")
-            if not (_is_collection(node) and _EXPRESSION.search(text)):
-                yield node.lineno, text
-
-
-def _is_collection(statement: ast.stmt) -> bool:
-    value = getattr(statement, "value", None)
-    return isinstance(value, (ast.List, ast.Tuple, ast.Set, ast.Dict))
+            yield node.lineno, ast.unparse(shown).replace("\n", " ")
 
 
 class _Folder(ast.NodeTransformer):

@@ -24,7 +24,6 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.skill_findings import SKILL_FILE
 from satchel.trust.compiled_files import may_use_compiled
 from satchel.trust.fetched_servers import (
     as_started,
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
     from satchel.sources.skill_findings import SkillFinding
 
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
+_SKILL = "//skill"
+"""Ends the key of a skill: its folder may also be a plugin, and no path has two slashes."""
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
 _OWN = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
@@ -61,7 +62,7 @@ class CodeUnit:
     """What can run of one plugin, file of settings or skill."""
 
     key: str
-    """Its path inside the project, with the name in a marketplace after `#`.
+    """Its path inside the project, with the name in a marketplace after `#`, or `//skill`.
 
     With a slash at the end, it is all of the project, as servers may use it.
     """
@@ -74,6 +75,16 @@ class CodeUnit:
         """Return the digest of all files."""
         lines = (f"{name}\0{file.digest}\0" for name, file in sorted(self.files.items()))
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
+
+    @property
+    def folder(self) -> str:
+        """Return its path inside the project."""
+        return self.key.removesuffix(_SKILL).partition("#")[0]
+
+    @property
+    def title(self) -> str:
+        """Return its key as it is shown."""
+        return self.key.removesuffix(_SKILL).removesuffix("/")
 
     @property
     def is_of_project(self) -> bool:
@@ -106,7 +117,6 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         problem = problem or CodeProblem(
             "a server of it names '..'", "copy what the server uses into its folder"
         )
-    problem = problem or _used_above(finding.servers, base)
     if finding.servers:
         tables = [{"name": server.name, **server.table} for server in finding.servers]
         files[_SERVERS] = _definition(tables, with_text=with_text)
@@ -174,7 +184,7 @@ def _project_unit(
         files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
     # What was compared once is compared for good: a file that is gone must not change that.
     files |= {f"{_SERVERS}{it.name}/": CodeFile(digest_of(b"")) for it in servers}
-    return CodeUnit(project_key(key), files, problem or _used_above(servers, base))
+    return CodeUnit(project_key(key), files, problem)
 
 
 def _programs_in(
@@ -207,15 +217,15 @@ def declared_texts(servers: Iterable[McpServerManifest], folder: str) -> str:
     )
 
 
-def _used_above(servers: Iterable[McpServerManifest], folder: str) -> CodeProblem | None:
-    """Return the problem of servers that may run a program of a folder above."""
-    for server in servers:
-        if path := runs_from_above(server.table, folder):
-            return CodeProblem(
-                f"{server.table['command']} may run programs that {path} chooses",
-                f"trust {os.path.dirname(path)}, or declare the server in your own satchel.toml",
-            )
-    return None
+def _used_above(table: Mapping[str, Any], folder: str) -> CodeProblem | None:
+    """Return the problem of a server that may run a program of a folder above."""
+    if not (path := runs_from_above(table, folder)):
+        return None
+    command = table["command"]
+    fix = "declare the server in your own satchel.toml"
+    if command == "npx":
+        fix = f"give the package a version, such as PACKAGE@latest, or {fix}"
+    return CodeProblem(f"{command} may run programs that {path} chooses", fix)
 
 
 def _is_same(path: str, other: str) -> bool:
@@ -257,16 +267,14 @@ def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> 
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
     files, problem = runnable_files(finding.path, finding.bounds.root(), with_text=with_text)
-    key = os.path.relpath(finding.path, base)
-    # A folder that is searched for skills, and is one itself, may also be a plugin.
-    return CodeUnit(key if finding.key else f"{key}#{SKILL_FILE}", files, problem)
+    return CodeUnit(f"{os.path.relpath(finding.path, base)}{_SKILL}", files, problem)
 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
     """Return the diagnostic of a unit that cannot be compared completely, so never runs."""
     assert unit.problem is not None
     message = f"its code cannot be compared completely, and is not used: {unit.problem.text}"
-    where = Where(base if unit.is_of_project else os.path.join(base, unit.key))
+    where = Where(base if unit.is_of_project else os.path.join(base, unit.folder))
     return make_diagnostic("code-held", where, message, unit.problem.fix)
 
 
@@ -282,9 +290,11 @@ def change_of_settings(
 
     It is a problem if the files cannot be compared.
     """
-    before = _servers_of(trusted)
-    if server not in before and not may_use_project(file.servers.get(server, {}), base):
+    before, table = _servers_of(trusted), file.servers.get(server, {})
+    if server not in before and not may_use_project(table, base):
         return ""
+    if problem := _used_above(table, base):
+        return problem
     return _change_of_project(project_of_settings(file, base, before=before), trusted)
 
 
@@ -306,7 +316,9 @@ def change_of_plugin(
         return ""
     files, problem = _programs_in(path, base, servers)
     now = {name: file.digest for name, file in files.items()}
-    if change := problem or _used_above(servers, base) or first_change(_programs(trusted), now):
+    tables = (it.table for it in servers if it.name == server)
+    problem = next(filter(None, (_used_above(table, base) for table in tables)), problem)
+    if change := problem or first_change(_programs(trusted), now):
         return change
     earlier = _servers_of(project)
     if server not in earlier and all(

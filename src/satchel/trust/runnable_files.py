@@ -39,10 +39,10 @@ _LARGEST_TEXT = MIB
 _SKIPPED = frozenset((".git", "__pycache__"))
 _SYSTEM_FOLDERS = ("/proc", "/dev")
 _MOST_LINKS = 40
-_USED_ALONE = re.compile(
-    r"[A-Z_-]+|.*\.(md|txt|rst|csv|json|ya?ml|toml|html?|css|png|jpe?g|gif|svg|pdf)"
-)
-"""Files that are not started; of others, the interpreter looks for more where a link leads."""
+_MOST_STEPS = 500_000
+"""Parts of the paths of all links together."""
+_GIT = re.compile(r"(?<![\w.-])(-\w)?\.git(?![\w.-])")
+"""The name in a declaration, also behind a short option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def runnable_files(
         for name, path in walk.paths():
             if name not in files:
                 files[name] = walk.read(name, path, with_text=with_text)
+            walk.require_few(len(files))
     except UnreadableFileError as error:
         return files, CodeProblem(str(error))
     return files, None
@@ -130,22 +131,25 @@ class _Walk:
 
     def __init__(self, folder: str, bounds: str) -> None:
         self.root, self.bounds = real_path(folder), real_path(bounds)
-        self.waiting = [_Place(self.root)]
-        self.bytes = 0
+        self.waiting, self.folders = [_Place(self.root)], set[str]()
+        self.bytes = self.steps = 0
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield the names of all files and links, with their paths; some come twice."""
-        seen, number = set[_Place](), 0
+        seen = set[_Place]()
         while self.waiting:
             place = self.waiting.pop()
             if place in seen:
                 continue
             seen.add(place)
-            for path in self.entries(place):
-                number += 1
-                yield _name(path, self.root), path
-                _require_few(number + len(seen))
-            _require_few(number + len(seen))
+            self.folders.add(place.path)
+            self.require_few(0)
+            yield from ((_name(path, self.root), path) for path in self.entries(place))
+
+    def require_few(self, number: int) -> None:
+        """Raise `UnreadableFileError` if so many files, with the folders, are too many."""
+        if number + len(self.folders) > _MOST_FILES:
+            raise UnreadableFileError(f"it has more than {_MOST_FILES} files and folders")
 
     def entries(self, place: _Place) -> Iterator[str]:
         """Yield the files and links in a folder; folders, also behind links, wait."""
@@ -160,7 +164,7 @@ class _Walk:
         for entry in entries:
             if entry.is_symlink():
                 yield entry.path
-                yield from self.behind(entry.path, place)
+                yield from self.behind(entry.path)
             elif self.is_left_out(entry, place):
                 continue
             elif not entry.is_dir():
@@ -171,32 +175,30 @@ class _Walk:
 
     def is_left_out(self, entry: os.DirEntry[str], place: _Place) -> bool:
         """Return whether a file or folder does not count."""
-        if place.is_whole or (self.declared and _folded(entry.name) in self.declared):
+        if place.is_whole:
             return False
-        is_text = place.has_texts and not self.with_skill_texts
-        return (
-            entry.name == ".git"
-            or (is_text and entry.name.endswith(".md") and entry.is_file())
-            or (not self.with_compiled and is_replaceable(entry.path))
-        )
+        if entry.name == ".git":
+            return not _GIT.search(self.declared)
+        if place.has_texts and not self.with_skill_texts and entry.name.endswith(".md"):
+            return entry.is_file() and _folded(entry.name) not in self.declared
+        return not self.with_compiled and is_replaceable(entry.path)
 
-    def behind(self, link: str, place: _Place) -> Iterator[str]:
-        """Yield the file that a link leads to; a folder waits, also that of a program."""
-        _require_one_target(link, _name(link, self.root), self.bounds)
+    def behind(self, link: str) -> Iterator[str]:
+        """Yield the file that a link leads to; a folder waits."""
+        self.steps += _steps_to_target(link, _name(link, self.root), self.bounds)
+        if self.steps > _MOST_STEPS:
+            raise UnreadableFileError("its links lead through too many folders")
         target = real_path(link)
         if not (is_inside(target, self.bounds) and os.path.exists(target)):
             return
         parts = os.path.relpath(target, self.bounds).split(os.sep)
-        is_whole, folder = not _SKIPPED.isdisjoint(parts), target
-        if not os.path.isdir(target):
-            yield target
-            folder = os.path.dirname(target)
-            names = os.path.basename(link), os.path.basename(target)
-            # What is in `scripts` is started, whatever its name is.
-            is_alone = place.has_texts is not False and all(map(_USED_ALONE.fullmatch, names))
-            if not is_whole and (is_alone or is_inside(target, self.root)):
-                return
-        self.waiting.append(_Place(folder, is_whole, has_texts=False))
+        is_whole = not _SKIPPED.isdisjoint(parts)
+        if os.path.isdir(target):
+            self.waiting.append(_Place(target, is_whole, has_texts=False))
+            return
+        yield target
+        if is_whole:
+            self.waiting.append(_Place(os.path.dirname(target), is_whole, has_texts=False))
 
     def read(self, name: str, path: str, *, with_text: bool) -> CodeFile:
         """Read a file, or the text of a link. Raises `UnreadableFileError`."""
@@ -224,11 +226,6 @@ class _Walk:
             raise UnreadableFileError(f"all together have more than {_MOST_BYTES // MIB} MiB")
 
 
-def _require_few(number: int) -> None:
-    if number > _MOST_FILES:
-        raise UnreadableFileError(f"it has more than {_MOST_FILES} files and folders")
-
-
 def _name(path: str, root: str) -> str:
     return os.path.relpath(path, root).replace(os.sep, "/")
 
@@ -238,14 +235,16 @@ def _folded(text: str) -> str:
     return normalize("NFC", text).casefold()
 
 
-def _require_one_target(link: str, name: str, bounds: str) -> None:
-    """Raise `UnreadableFileError` for a link that may lead elsewhere for another program.
+def _steps_to_target(link: str, name: str, bounds: str) -> int:
+    """Return through how many folders and links a link leads.
 
-    Such as one through `/proc`, or one that returns into `bounds` through a link outside of it.
+    Raises `UnreadableFileError` if it may lead elsewhere for another program: through `/proc`, or
+    back into `bounds` through a link outside of it.
     """
     place, entry = os.path.split(link)
-    names, left, is_outside = [entry], _MOST_LINKS, False
+    names, left, is_outside, steps = [entry], _MOST_LINKS, False, 0
     while names:
+        steps += 1
         # Its folder has no links, so `..` may be resolved in the text.
         place = os.path.normpath(os.path.join(place, names.pop()))
         if any(is_inside(place, system) for system in _SYSTEM_FOLDERS):
@@ -260,6 +259,7 @@ def _require_one_target(link: str, name: str, bounds: str) -> None:
             raise UnreadableFileError(f"{name} is a link that leads to too many others")
     if is_outside and is_inside(place, bounds):
         raise UnreadableFileError(f"{name} is a link that leaves the folder and returns")
+    return steps
 
 
 def file_digest(path: str) -> str:

@@ -96,17 +96,17 @@ def _unmounted(digests: dict[str, str]) -> dict[str, str]:
     """
     top = {name.partition("/")[0] for name in digests}
     for folder in top - {os.pardir}:
-        if folder.startswith("..") and digests.get("..data") == link_digest(folder):
-            inner = {
-                name.removeprefix(f"{folder}/"): digest
-                for name, digest in digests.items()
-                if name.startswith(f"{folder}/")
-            }
-            links = {(name, link_digest(f"..data/{name}")) for name in top}
-            links.add(("..data", link_digest(folder)))
-            rest = digests.items() - links
-            others = {name: it for name, it in rest if not name.startswith(f"{folder}/")}
-            return digests if inner.keys() & others.keys() else {**inner, **others}
+        inner = {
+            name.removeprefix(f"{folder}/"): digest
+            for name, digest in digests.items()
+            if name.startswith(f"{folder}/")
+        }
+        names = {name.partition("/")[0] for name in inner}
+        links = {name: link_digest(f"..data/{name}") for name in names}
+        links["..data"] = link_digest(folder)
+        mounted = links | {f"{folder}/{name}": digest for name, digest in inner.items()}
+        if folder.startswith("..") and digests == mounted:
+            return inner
     return digests
 
 

@@ -51,6 +51,7 @@ def command(
     if is_reading and before is None:
         raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
     app = sources.open(run_code=not no_connect, servers=not no_connect)
+    _require_trusted(app)
     now = app.lock_contents(LOCK_FILE)
     if no_connect:
         now = _with_offers_of(before, now)
@@ -94,6 +95,15 @@ def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
     entries = before.entries.values() if before else ()
     kept = (entry for entry in entries if entry.kind in SERVER_OFFERS and entry.place in servers)
     return Lock([*now.entries.values(), *kept])
+
+
+def _require_trusted(app: "Satchel") -> None:
+    """Raise `SatchelError` if code is held: a lock without it would not be what was reviewed."""
+    for item in app.catalog.diagnostics:
+        if item.code == "code-held":
+            raise SatchelError(
+                f"cannot be locked: {item.message}", where=item.where.path, fix=item.fix
+            )
 
 
 def _require_connected(app: "Satchel") -> None:
