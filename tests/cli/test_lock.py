@@ -85,7 +85,7 @@ def test_nothing_is_written_or_compared_while_code_is_held(run, here, toolkit, o
     (toolkit / "demo/tools.py").write_text("x = 1\n")
     result = run("lock", "--project", *option)
     assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
-    assert "cannot be locked: the code of plugin 'demo' is not used" in result.stderr
+    assert "plugins/demo: cannot be locked while it is held" in result.stderr
     assert "satchel trust" in result.stderr
 
 

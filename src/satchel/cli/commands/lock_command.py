@@ -100,10 +100,9 @@ def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
 def _require_trusted(app: "Satchel") -> None:
     """Raise `SatchelError` if code is held: a lock without it would not be what was reviewed."""
     for item in app.catalog.diagnostics:
-        if item.code == "code-held":
-            raise SatchelError(
-                f"cannot be locked: {item.message}", where=item.where.path, fix=item.fix
-            )
+        if item.code == "code-held":  # its message was printed
+            where = item.where.path
+            raise SatchelError("cannot be locked while it is held", where=where, fix=item.fix)
 
 
 def _require_connected(app: "Satchel") -> None:
