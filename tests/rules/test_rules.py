@@ -257,7 +257,7 @@ LATE_IMPORTS = {
     "session/call_api.py: satchel.session.sync_calls.run_sync": "most hosts have a loop",
     "session/call_api.py: satchel.session.sync_calls.stream_sync": "most hosts have a loop",
     "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",
-    "session/loaded_skills.py: satchel.runtime.skill_scripts.scripts_of": (
+    "session/loaded_skills.py: satchel.runtime.skill_scripts.scripts_inside": (
         "needed only by a loaded skill"
     ),
     "session/own_tools.py: satchel.runtime.skill_scripts.scripts_of": (

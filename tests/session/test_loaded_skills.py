@@ -18,6 +18,7 @@ def a_skill(name="pdf", files=("SKILL.md",), allowed=()):
         root="/skills",
         folder=f"/skills/{name}",
         files=files,
+        scripts=tuple(name for name in files if name.endswith(".py")),
         allowed_tools=allowed,
     )
 
@@ -42,7 +43,6 @@ def test_a_skill_that_is_loaded_again_takes_the_place_of_itself():
         (("SKILL.md",), False, False),
         (("SKILL.md", "guide.md"), True, False),
         (("SKILL.md", "scripts/run.py"), True, True),
-        (("SKILL.md", "scripts/data.csv"), True, False),
     ],
 )
 def test_it_knows_what_there_is_to_read_and_to_run(files, has_files, has_scripts):
@@ -72,3 +72,17 @@ def test_it_keeps_words_and_no_entry_of_a_catalog(tmp_path, write_skill):
     gc.collect()
     assert gone() is None
     assert skill.name == "pdf"
+
+
+def test_data_and_links_out_of_the_folder_of_scripts_are_not_to_run(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way")
+    (folder / "scripts/deep").mkdir(parents=True)
+    (tmp_path / "other.py").write_text("print('other')")
+    for name in ("own.py", "deep/own.sh", "data.csv"):
+        (folder / "scripts" / name).write_text("")
+    (folder / "scripts/out.py").symlink_to("../../other.py")
+    (folder / "scripts/in.py").symlink_to("own.py")
+    entry = Satchel(skills=[tmp_path]).catalog.skills["way"]
+    skill = LoadedSkill.of("way", entry, entry.manifest, Limits())
+    assert skill.scripts == ("scripts/deep/own.sh", "scripts/in.py", "scripts/own.py")
+    assert "scripts/out.py" in skill.files

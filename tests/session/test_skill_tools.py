@@ -862,7 +862,8 @@ def test_only_what_lies_below_scripts_is_run_wherever_links_lead(tmp_path, write
     (folder / "scripts" / "own.py").write_text("print('own')")
     session = Satchel(skills=[tmp_path]).session(scripts=True)
     session.load_skill("way")
-    assert answer(session, "run_skill_script", skill="way", script="scripts/link.py").is_error
+    message = answer(session, "run_skill_script", skill="way", script="scripts/link.py")
+    assert "There is no script" in message.text
     message = answer(session, "run_skill_script", skill="way", script="scripts/own.py")
     assert message.structured["stdout"] == "own\n"
 

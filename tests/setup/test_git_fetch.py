@@ -108,8 +108,8 @@ def test_a_folder_is_taken_with_its_bytes_and_its_executables(work, commit, fetc
     (work / "s/run").chmod(0o755)
     commit()
     _, files, _ = fetch("#subdirectory=s")
-    assert files == {"x": "a\nb\n", "run": "#!/bin/sh\n"}
-    (run,) = (path for path in tmp_path.rglob("run") if path.parent.parent == tmp_path)
+    assert files == {"s/x": "a\nb\n", "s/run": "#!/bin/sh\n"}
+    (run,) = (path for path in tmp_path.rglob("s/run") if work not in path.parents)
     assert os.access(run, os.X_OK)
 
 
@@ -166,10 +166,26 @@ def test_a_submodule_and_a_link_that_leads_out_are_left_out_and_named(work, comm
     _, files, notes = fetch()
     assert files == {"a": "1", "d/b": "2", "inside": "2", "z": "3"}
     assert notes == (
-        "left out the submodule module",
         "left out the link absolute, which leads out",
         "left out the link d/outside, which leads out",
+        "left out the submodule module",
     )
+
+
+def test_of_a_folder_what_its_links_lead_to_comes_too_and_nothing_else(work, commit, fetch):
+    commit(s__x="1", LICENSE="2", shared__deep__m="3", other="4", t__y="5")
+    (work / "s/licence").symlink_to("../LICENSE")
+    (work / "s/lib").symlink_to("../through/deep")
+    (work / "through").symlink_to("shared")
+    (work / "shared/deep/more").symlink_to("../../t")
+    (work / "s/everything").symlink_to("..")
+    (work / "s/loop").symlink_to("loop")
+    commit()
+    _, files, notes = fetch("#subdirectory=s")
+    written = {name for name in files if not name.startswith(("s/everything", "s/lib/", "through"))}
+    assert written == {"s/x", "s/licence", "LICENSE", "shared/deep/m", "t/y"}
+    assert files["s/licence"] == "2"
+    assert notes == ()
 
 
 def tree(work: Path, *entries: tuple[str, str, bytes]) -> str:

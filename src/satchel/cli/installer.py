@@ -96,7 +96,9 @@ class Installer:
     signer: Signer | None = None
     """Who must have signed it."""
     base: str = ""
-    """A folder that is gone afterwards: messages show paths from there."""
+    """A copy that is gone afterwards: messages show the paths in it from `place`."""
+    place: str = ""
+    """Where in its source that copy came from."""
 
     def install(self, target: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
@@ -264,7 +266,9 @@ class Installer:
 
     def _shown(self, path: str) -> str:
         is_below = self.base and is_inside(path, self.base)
-        return os.path.relpath(path, self.base) if is_below else path
+        if not is_below:
+            return path
+        return os.path.normpath(os.path.join(self.place, os.path.relpath(path, self.base)))
 
     def _find_hook(self, plugin: PluginFinding) -> SetupHook | None:
         hook = find_setup_hook(plugin)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 from satchel.cli.installed_plugin import print_installed
@@ -13,14 +13,20 @@ from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import ShownFile, diff_files, file_lines, shown_text
 from satchel.errors import SatchelError
 from satchel.runtime.skill_scripts import scripts_of
-from satchel.scan.file_scanner import ScanFinding, scan_path
+from satchel.scan.file_scanner import ScanFinding, ScannedFiles, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
 from satchel.setup.artefact_signatures import recorded, signature_note, time_of
-from satchel.setup.folder_placement import exclusive_change, replace_folder, staged_copy
+from satchel.setup.folder_placement import (
+    exclusive_change,
+    replace_folder,
+    staged_copy,
+    write_files,
+)
 from satchel.setup.setup_hook import find_setup_hook
+from satchel.setup.source_copies import SourceCopy
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_records import AddedFolder, SourceRecord
-from satchel.setup.source_units import SourceUnit
+from satchel.setup.source_units import SourceUnit, find_units
 from satchel.sources.folder_reader import list_folder
 from satchel.text import one_line
 from satchel.trust.project_inventory import servers_of_plugin
@@ -39,22 +45,21 @@ def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Term
     terminal.say(one_line(f"from {address.text}{at} ({shown_note})"))
     for note in source.notes:
         terminal.say(f"  {one_line(note)}")
-    scan = cache(lambda path: list(scan_path(path)))  # plugins of a marketplace share folders
+    scanned: ScannedFiles = {}  # plugins of a marketplace share files
     for unit in units:
-        paths = [os.path.join(unit.folder, path) for path in unit.chosen] or [unit.folder]
         with terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
-            lures = [item for path in filter(os.path.lexists, paths) for item in scan(path)]
-        for line in _unit_lines(unit, source.folder, lures):
+            lures = list(scan_path(unit.folder, scanned))
+        for line in _unit_lines(unit, lures):
             terminal.say(line, as_is=True)
 
 
-def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Iterator[str]:
+def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]:
     """Yield what a unit contains: its text in short, its code, its commands and its lures."""
     version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
     title = " ".join(part for part in (unit.kind, unit.name, version) if part)
     yield shown_text(f"{title}: {unit.description}")
     parts = {
-        "in": [os.path.relpath(unit.folder, top)],
+        "in": [unit.place],
         "skills": [] if unit.kind == "skill" else [skill.name for skill in unit.skills],
         "code": list(_code(unit)),
         "scripts": [
@@ -66,6 +71,8 @@ def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Ite
         if names:
             yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
+    for name in unit.left_out:
+        yield f"  left out, because it leads out of the source or in a circle: {shown_text(name)}"
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
@@ -75,10 +82,9 @@ def _unit_lines(unit: SourceUnit, top: str, lures: Iterable[ScanFinding]) -> Ite
 
 def unit_lines(unit: SourceUnit) -> list[str]:
     """Return all files that a unit would have when it is placed, in full."""
-    with as_placed(unit) as copy:
-        digests = read_digests(copy)
-        files = _files(copy, digests, {*digests})
-        return file_lines((f"{unit.name}: {path}", file) for path, file in files.values())
+    digests = read_digests(unit.folder)
+    files = _files(unit.folder, digests, {*digests})
+    return file_lines((f"{unit.name}: {path}", file) for path, file in files.values())
 
 
 def folder_diff(before: str, after: str) -> list[str]:
@@ -121,23 +127,23 @@ def _servers(unit: SourceUnit) -> Iterator[str]:
 def place_unit(
     unit: SourceUnit, source: FetchedSource, folder: AddedFolder, terminal: Terminal
 ) -> None:
-    """Place a unit below a folder, and record it; an error leaves what was there before.
+    """Place a copy of a unit below a folder, and record it; an error leaves what was there before.
 
     Raises `SatchelError`.
     """
     folder.require_own()
     target = folder.target(unit.kind, unit.name)
-    with as_placed(unit) as copy:
-        digest = folder_digest(copy)  # a setup may write into the folder later
+    digest = folder_digest(unit.folder)  # a setup may write into the placed folder later
     if unit.plugin is not None and not folder.is_project:
         # It may need values, and have a setup: that is what the installer is for.
-        base = "" if source.address.kind == "folder" else source.content_folder
-        installer = Installer(terminal=terminal, values={}, agrees=True, base=base)
+        installer = Installer(
+            terminal=terminal, values={}, agrees=True, base=unit.folder, place=unit.place
+        )
         print_installed(terminal.console, installer.install_folder(unit.plugin), as_json=False)
     else:
         verb = "updated" if os.path.lexists(target) else "added"
         with exclusive_change(target, terminal.say):
-            replace_folder(_staged(unit, target), target)
+            replace_folder(staged_copy(unit.folder, target), target)
         shown = f"{folder.shown}/{unit.kind}s/{unit.name}"
         terminal.console.out(one_line(f"{verb} {unit.kind} {unit.name} ({shown})"))
     folder.keep(
@@ -160,13 +166,19 @@ def require_valid(unit: SourceUnit) -> None:
 
 
 @contextmanager
-def as_placed(unit: SourceUnit) -> Iterator[str]:
-    """Yield a folder with the files that a unit would have when it is placed."""
-    with TemporaryDirectory(prefix="satchel-update-") as above:
-        yield _staged(unit, os.path.join(above, "unit"))
+def as_placed(unit: SourceUnit, source: FetchedSource) -> Iterator[SourceUnit]:
+    """Yield a unit as it would be placed, read from a copy of its own that has no links.
 
-
-def _staged(unit: SourceUnit, target: str) -> str:
-    """Copy a unit next to its place, with the files that let a listed plugin be used alone."""
-    files = files_of_choice(unit.plugin) if unit.plugin is not None else {}
-    return staged_copy(unit.folder, target, files, unit.chosen)
+    Raises `SatchelError`, also if it cannot be used without what its links led to.
+    """
+    with TemporaryDirectory(prefix="satchel-copy-") as above:
+        folder = os.path.join(above, unit.name)
+        left_out = SourceCopy(unit.folder, folder, source.folder).write(unit.chosen)
+        files = files_of_choice(unit.plugin) if unit.plugin is not None else {}
+        write_files(folder, files)
+        units = find_units(folder).units
+        copy = next((it for it in units if (it.kind, it.name) == (unit.kind, unit.name)), None)
+        if copy is None:
+            raise SatchelError(f"{unit.kind} {unit.name!r} is not complete without its source")
+        require_valid(copy)
+        yield replace(copy, place=os.path.relpath(unit.folder, source.folder), left_out=left_out)

@@ -7,7 +7,13 @@ from typing import Any
 
 from satchel.errors import ToolError
 from satchel.files.compiled_cache import compiled_cache
-from satchel.files.file_reader import UnreadableFileError, is_utf8, read_regular
+from satchel.files.file_reader import (
+    UnreadableFileError,
+    is_inside,
+    is_utf8,
+    read_regular,
+    real_path,
+)
 from satchel.files.installed_programs import find_program
 from satchel.runtime.program_runner import Program, ProgramRunner, run_with
 from satchel.settings import Sandbox
@@ -36,6 +42,13 @@ _HEAD = 1024
 def scripts_of(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of scripts: files below `scripts/` that can be run."""
     return tuple(name for name in names if _is_script(name))
+
+
+def scripts_inside(folder: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the scripts of a skill, without links that lead out of its folder of scripts."""
+    names = scripts_of(names)
+    inside = real_path(f"{folder}/{SCRIPTS_FOLDER}") if names else ""
+    return tuple(name for name in names if is_inside(real_path(f"{folder}/{name}"), inside))
 
 
 async def run_script(

@@ -5,6 +5,8 @@ import re
 import stat
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
 
 from satchel.diagnostics import Severity
 from satchel.lazy_dataclass import dataclass
@@ -56,9 +58,16 @@ class ScanFinding:
         return SCAN_RULES[self.rule].meaning
 
 
-def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
+ScannedFiles = dict[bytes, tuple[ScanFinding, ...]]
+"""What files have, without their paths, by the digest of their bytes."""
+
+
+def scan_path(
+    path: str | os.PathLike[str], scanned: ScannedFiles | None = None
+) -> Iterator[ScanFinding]:
     """Yield what a file, or all files of a folder, have that the rules describe.
 
+    Files with the same bytes are scanned once, also those of other calls with the same `scanned`.
     Nothing is imported or run. Links are named and not followed. What cannot be read whole is a
     finding, too; only folders called `.git` are left out. A SKILL.md stands for its folder.
     """
@@ -67,10 +76,10 @@ def scan_path(path: str | os.PathLike[str]) -> Iterator[ScanFinding]:
     if os.path.basename(top) == SKILL_FILE and not os.path.isdir(top):
         top = os.path.dirname(top) or os.curdir
     if os.path.isdir(top):
-        yield from _scan_folder(top)
+        yield from _scan_folder(top, {} if scanned is None else scanned)
         yield from _refused_skills(top)
     else:
-        yield from _scan_file(top, os.path.dirname(os.path.realpath(top)))
+        yield from _scan_file(top, os.path.dirname(os.path.realpath(top)), {})
 
 
 def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
@@ -133,7 +142,7 @@ def _is_mixed(word: str, *, is_name: bool) -> bool:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def _scan_folder(top: str) -> Iterator[ScanFinding]:
+def _scan_folder(top: str, scanned: ScannedFiles) -> Iterator[ScanFinding]:
     root, unread = os.path.realpath(top), list[OSError]()
     yield from _scan_name(top)
     for folder, folders, files in os.walk(top, onerror=unread.append):
@@ -142,7 +151,7 @@ def _scan_folder(top: str) -> Iterator[ScanFinding]:
             path = os.path.join(folder, name)
             yield from _scan_name(path)
             if name not in folders or os.path.islink(path):
-                yield from _scan_file(path, root)
+                yield from _scan_file(path, root, scanned)
     for error in unread:
         yield _finding("not-read", str(error.filename), 0, str(error.strerror))
 
@@ -154,7 +163,7 @@ def _scan_name(path: str) -> Iterator[ScanFinding]:
     yield from _scan_letters(name, path, 0, is_name=True)
 
 
-def _scan_file(path: str, root: str) -> Iterator[ScanFinding]:
+def _scan_file(path: str, root: str, scanned: ScannedFiles) -> Iterator[ScanFinding]:
     try:
         status = os.lstat(path)
         yield from _scan_status(path, status, root)
@@ -172,7 +181,10 @@ def _scan_file(path: str, root: str) -> Iterator[ScanFinding]:
     elif not data.startswith(_MEDIA):
         if status.st_size > len(data):
             yield _finding("not-read", path, 0, f"only the first {_MAX_BYTES:,} bytes were read")
-        yield from _scan_data(data, path)
+        digest = sha256(data).digest()
+        if digest not in scanned:
+            scanned[digest] = tuple(_scan_data(data))
+        yield from (replace(item, path=path) for item in scanned[digest])
 
 
 def _scan_status(path: str, status: os.stat_result, root: str) -> Iterator[ScanFinding]:
@@ -188,14 +200,14 @@ def _scan_status(path: str, status: os.stat_result, root: str) -> Iterator[ScanF
         yield _finding("leaves-folder", path, 0, "a file that has another name elsewhere")
 
 
-def _scan_data(data: bytes, path: str) -> Iterator[ScanFinding]:
+def _scan_data(data: bytes) -> Iterator[ScanFinding]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = data.decode("utf-16", "replace")
     else:
         text = data.decode("utf-8-sig", "replace")
         if "\x00" in text:
-            yield _finding("binary-file", path, 0, "bytes that are not text")
-    yield from scan_text(text, path)
+            yield _finding("binary-file", "", 0, "bytes that are not text")
+    yield from scan_text(text)
 
 
 def _refused_skills(top: str) -> Iterator[ScanFinding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,8 @@ class LoadedSkill:
     folder: str
     files: tuple[str, ...] = ()
     """The files that the model may read."""
+    scripts: tuple[str, ...] = ()
+    """The files that can be run."""
     allowed_tools: tuple[str, ...] = ()
     """The tools that the skill asks to approve in advance."""
     is_restricting: bool = False
@@ -54,12 +56,14 @@ class LoadedSkill:
         cls, name: str, entry: SkillEntry, manifest: SkillManifest, limits: Limits
     ) -> LoadedSkill:
         """Return the record of a skill of the catalog, under the name that was used to load it."""
+        files = tuple(file.name for file in entry.files)
         return cls(
             name=name,
             digest=entry.version,
             root=entry.finding.bounds if entry.finding else entry.path,
             folder=entry.path,
-            files=tuple(file.name for file in entry.files),
+            files=files,
+            scripts=_scripts(entry.path, files) if entry.access.is_runnable else (),
             allowed_tools=manifest.allowed_tools,
             is_restricting=manifest.is_restricting,
             # An eighth: the answer may have much other text.
@@ -72,12 +76,11 @@ class LoadedSkill:
         """Return the files other than the instructions."""
         return [name for name in self.files if name != SKILL_FILE]
 
-    @property
-    def scripts(self) -> tuple[str, ...]:
-        """Return the files that can be run."""
-        from satchel.runtime.skill_scripts import scripts_of  # lazy: needed only by a loaded skill
 
-        return scripts_of(self.files) if self.access.is_runnable else ()
+def _scripts(folder: str, files: Iterable[str]) -> tuple[str, ...]:
+    from satchel.runtime.skill_scripts import scripts_inside  # lazy: needed only by a loaded skill
+
+    return scripts_inside(folder, files)
 
 
 def _length_of(entry: SkillEntry, manifest: SkillManifest) -> int:

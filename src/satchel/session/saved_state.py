@@ -124,6 +124,7 @@ def _restore_skill(
         now,
         digest=digest,
         files=listed,
+        scripts=tuple(file for file in now.scripts if file in listed),
         allowed_tools=allowed,
         is_restricting=is_restricting or now.is_restricting,
         read=dict(read),

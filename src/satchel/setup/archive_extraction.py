@@ -12,7 +12,7 @@ from typing import IO, Any
 from satchel.errors import SatchelError
 from satchel.files.file_reader import is_inside, is_utf8, reason_of
 from satchel.settings import MIB
-from satchel.setup.folder_placement import hidden_beside, removed, replace_folder
+from satchel.setup.folder_placement import climbs_out, hidden_beside, removed, replace_folder
 from satchel.setup.source_addresses import ARCHIVE_ENDING
 from satchel.text import one_line, shorten
 
@@ -23,16 +23,23 @@ _MOST_PARTS = 100
 # The size of a name or another record between the files of a tar.
 _LARGEST_RECORD = 16 * MIB
 _END_OF_TAR = b"\0" * 512
+_LONGEST_LINK = 4096
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def extract_archive(
-    archive: str, target: str, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES
-) -> None:
+    archive: str,
+    target: str,
+    *,
+    most_files: int = MOST_FILES,
+    most_bytes: int = MOST_BYTES,
+    with_links: bool = False,
+) -> tuple[str, ...]:
     """Extract an archive; its files replace the folder `target` after everything succeeded.
 
-    Raises `SatchelError`; the target is then unchanged.
+    Symbolic links are refused. With `with_links` they are extracted, except those that lead out:
+    the notes that are returned name these. Raises `SatchelError`; the target is then unchanged.
     """
     if is_inside(os.path.realpath(archive), os.path.realpath(target)):
         message = "is in the folder that the extraction would replace"
@@ -43,7 +50,9 @@ def extract_archive(
         with open(archive, "rb") as file:
             extract = _unzip if file.read(4) in _ZIP_STARTS else _untar
             file.seek(0)
-            extract(file, ExtractedMembers(staged, most_files, most_bytes))
+            members = ExtractedMembers(staged, most_files, most_bytes, with_links=with_links)
+            extract(file, members)
+        members.write_links()
         replace_folder(staged, target)
     except SatchelError as problem:
         raise SatchelError(problem.message, where=archive, fix=problem.fix) from None
@@ -53,6 +62,7 @@ def extract_archive(
         raise SatchelError(f"cannot extract: {reason}", where=archive) from None
     finally:
         removed(staged)
+    return tuple(members.notes)
 
 
 def _unzip(file: IO[bytes], members: "ExtractedMembers") -> None:
@@ -61,6 +71,9 @@ def _unzip(file: IO[bytes], members: "ExtractedMembers") -> None:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             mode = info.external_attr >> 16
+            if stat.S_ISLNK(mode) and info.file_size <= _LONGEST_LINK:
+                members.add_link(info.filename, os.fsdecode(archive.read(info)))
+                continue
             is_plain = info.is_dir() or stat.S_IFMT(mode) in {0, stat.S_IFREG}
             _checked(info.orig_filename)  # `filename` is cut at a NUL
             path = members.add(info.filename, info.file_size, info.is_dir(), is_plain)
@@ -80,6 +93,9 @@ def _untar(file: IO[bytes], members: "ExtractedMembers") -> None:
     bounded: Any = _LimitedFile(_decompressed(file), 2 * members.most_bytes + _LARGEST_RECORD)
     with tarfile.open(fileobj=bounded, mode="r:", errorlevel=2) as archive:
         for info in archive:
+            if info.issym():
+                members.add_link(info.name, info.linkname)
+                continue
             is_plain = info.isdir() or info.isreg()
             path = members.add(info.name, info.size, info.isdir(), is_plain)
             if info.isdir():
@@ -99,10 +115,14 @@ def stem_of(archive: str) -> str:
 class ExtractedMembers:
     """Checks the members of one archive before each is written below `root`."""
 
-    def __init__(self, root: str, most_files: int, most_bytes: int) -> None:
+    def __init__(
+        self, root: str, most_files: int, most_bytes: int, *, with_links: bool = False
+    ) -> None:
         self.root, self.most_bytes = root, most_bytes
-        self._most_files = most_files
+        self.notes: list[str] = []
+        self._most_files, self._with_links = most_files, with_links
         self._files = self._bytes = 0
+        self._links: list[tuple[str, str]] = []
 
     def add(self, name: str, size: int, is_folder: bool, is_plain: bool) -> str:
         """Return the path of the next member. Raises `SatchelError` if it may not be written."""
@@ -114,11 +134,30 @@ class ExtractedMembers:
             raise SatchelError(f"contains more than {self.most_bytes} bytes (most_bytes)")
         path = os.path.join(self.root, *_checked(name))
         if not is_plain:
-            raise _refused(name, "is neither a file nor a folder; links are not extracted")
+            also = "" if self._with_links else "; links are not extracted"
+            raise _refused(name, f"is neither a file nor a folder{also}")
         # Ask the disk: it knows whether two spellings are the same name.
         if not is_folder and os.path.lexists(path):
             raise _refused(name, "is in the archive twice")
         return path
+
+    def add_link(self, name: str, text: str) -> None:
+        """Note the next member, a symbolic link, to be written at the end."""
+        path = self.add(name, 0, is_folder=False, is_plain=self._with_links)
+        is_possible = 0 < len(os.fsencode(text)) <= _LONGEST_LINK and "\0" not in text
+        if climbs_out(text, len(_checked(name)) - 1) or not is_possible:
+            self.notes.append(f"left out the link {one_line(name)}, which leads out")
+        else:
+            self._links.append((path, text))
+
+    def write_links(self) -> None:
+        """Write the links after all folders exist, so that nothing is written through a link."""
+        for path, text in self._links:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            try:
+                os.symlink(text, path)
+            except FileExistsError:
+                raise _refused(os.path.relpath(path, self.root), "is in it twice") from None
 
 
 def _checked(name: str) -> list[str]:

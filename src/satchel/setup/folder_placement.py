@@ -170,24 +170,34 @@ def staged_copy(
     it. Raises `SatchelError` for links that leave the folder.
     """
     root = os.path.realpath(source)
-    if is_inside(os.path.realpath(os.path.dirname(target)), root):
-        raise SatchelError("contains the folder of installed plugins", where=source)
+    require_outside(target, root)
     staged = hidden_beside(target)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         _copy(root, staged, [os.path.normpath(os.path.join(root, path)) for path in only] or [root])
-        for name, text in (files or {}).items():
-            path = os.path.join(staged, *name.split("/"))
-            removed(path)  # it may be a link to another file of the copy
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "x", encoding="utf-8") as file:
-                file.write(text)
+        write_files(staged, files or {})
     except BaseException as problem:
         removed(staged)
         if isinstance(problem, OSError):
             raise _cannot_change(target, problem) from None
         raise
     return staged
+
+
+def write_files(folder: str, files: Mapping[str, str]) -> None:
+    """Write files, given by their paths inside a folder, in the place of what is there."""
+    for name, text in files.items():
+        path = os.path.join(folder, *name.split("/"))
+        removed(path)  # it may be a link to another file
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def require_outside(target: str, source: str) -> None:
+    """Raise `SatchelError` if a copy of a folder would be placed inside that folder."""
+    if is_inside(os.path.realpath(os.path.dirname(target)), os.path.realpath(source)):
+        raise SatchelError("contains the folder of installed plugins", where=source)
 
 
 def climbs_out(text: str, depth: int) -> bool:
@@ -207,7 +217,7 @@ def _copy(root: str, copy: str, names: Collection[str]) -> None:
     while folders:
         folder, folder_copy, depth = folders.pop()
         os.mkdir(folder_copy)
-        with _read_errors(folder):
+        with read_errors(folder):
             entries = _entries(folder)
         for entry in entries:
             target = os.path.join(folder_copy, entry.name)
@@ -226,13 +236,14 @@ def _copy(root: str, copy: str, names: Collection[str]) -> None:
             elif entry.is_dir():
                 folders.append((entry.path, target, depth + 1))
             elif entry.is_file():
-                _copy_file(entry.path, target)
+                copy_file(entry.path, target)
             else:
                 raise SatchelError("is not a regular file", where=entry.path, fix="remove it")
 
 
-def _copy_file(path: str, target: str) -> None:
-    with _read_errors(path):
+def copy_file(path: str, target: str) -> None:
+    """Copy a file to a new path, with its permissions. Raises `SatchelError` if unreadable."""
+    with read_errors(path):
         file = open(path, "rb")  # noqa: SIM115 - closed below; later errors are not read errors
     with file, open(target, "xb") as copy:
         while chunk := file.read(MIB):
@@ -256,7 +267,8 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _read_errors(path: str) -> Iterator[None]:
+def read_errors(path: str) -> Iterator[None]:
+    """Raise `SatchelError` with a path in the place of an `OSError`."""
     try:
         yield
     except OSError as problem:

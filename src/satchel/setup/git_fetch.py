@@ -6,10 +6,12 @@ The user's own configuration of git is not read either: it can name programs to 
 """
 
 import os
+import posixpath
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import IO
 
@@ -19,7 +21,6 @@ from satchel.files.process_group import run_in_group
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.archive_extraction import ExtractedMembers, keep_executable
-from satchel.setup.folder_placement import climbs_out
 from satchel.setup.source_addresses import SourceAddress
 from satchel.text import one_line, shorten
 
@@ -31,6 +32,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BEGINNING = re.compile(r"[0-9a-fA-F]{7,64}")
 _FILE_MODES = frozenset({"100644", "100755", "100664"})
 _LINK = "120000"
+_SLASH = re.compile("/")
+_MOST_STEPS = 40
+"""As many links as systems follow for one path."""
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -217,32 +221,38 @@ class _Writer:
 
     def __init__(self, target: str, git: _Git, address: SourceAddress) -> None:
         self._target, self._git, self._address = target, git, address
-        self._members = ExtractedMembers(target, MOST_FILES, MOST_BYTES)
+        self._members = ExtractedMembers(target, MOST_FILES, MOST_BYTES, with_links=True)
         self._left = MOST_BYTES
-        self._notes: list[str] = []
 
     def write(self, commit: str) -> tuple[str, ...]:
         below = self._address.subdirectory
-        prefix = f"{below}/" if below else ""
-        files = [item for item in self._git.files(commit) if item.path.startswith(prefix)]
-        if not files:
+        files = {item.path: item for item in self._git.files(commit)}
+        if below and not any(path.startswith(f"{below}/") for path in files):
             raise SatchelError(f"has no folder {below!r}", where=one_line(self._address.text))
         os.makedirs(self._target)
-        links: list[tuple[str, str]] = []
         with self._git.blobs() as blobs:
-            for item in files:
-                name = item.path.removeprefix(prefix)
-                if item.mode not in {*_FILE_MODES, _LINK}:
-                    self._notes.append(f"left out the submodule {one_line(name)}")
+            links = {
+                path: self._read(blobs, item).decode("utf-8", "surrogateescape")
+                for path, item in files.items()
+                if item.mode == _LINK
+            }
+            chosen = _with_targets(below, links)
+            for path, item in files.items():
+                if not _is_below(path, chosen):
                     continue
-                data = blobs.read(item.blob, self._left)
-                self._left -= len(data)
-                if item.mode == _LINK:
-                    links.append((name, data.decode("utf-8", "surrogateescape")))
+                if path in links:
+                    self._members.add_link(path, links[path])
+                elif item.mode in _FILE_MODES:
+                    self._write_file(path, self._read(blobs, item), int(item.mode, 8))
                 else:
-                    self._write_file(name, data, int(item.mode, 8))
-        self._write_links(links)
-        return tuple(self._notes)
+                    self._members.notes.append(f"left out the submodule {one_line(path)}")
+        self._members.write_links()
+        return tuple(self._members.notes)
+
+    def _read(self, blobs: _Blobs, item: _TreeFile) -> bytes:
+        data = blobs.read(item.blob, self._left)
+        self._left -= len(data)
+        return data
 
     def _write_file(self, name: str, data: bytes, mode: int) -> None:
         path = self._members.add(name, len(data), is_folder=False, is_plain=True)
@@ -251,21 +261,32 @@ class _Writer:
             file.write(data)
         keep_executable(path, is_folder=False, mode=mode)
 
-    def _write_links(self, links: Iterable[tuple[str, str]]) -> None:
-        """Write the links after all folders exist, so that nothing is written through a link."""
-        kept = []
-        for name, text in links:
-            if climbs_out(text, name.count("/")) or "\0" in text:
-                self._notes.append(f"left out the link {one_line(name)}, which leads out")
-            else:
-                path = self._members.add(name, 0, is_folder=False, is_plain=True)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                kept.append((path, text))
-        for path, text in kept:
-            try:
-                os.symlink(text, path)
-            except FileExistsError:
-                raise SatchelError("the repository has a name twice") from None
+
+def _with_targets(folder: str, links: Mapping[str, str]) -> set[str]:
+    """Return the paths of a folder, and of what links in it lead to, also through other links."""
+    chosen = {folder}
+    for _ in range(_MOST_STEPS if folder else 0):
+        targets = {
+            posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+            for path, text in links.items()
+            if _is_below(path, chosen)
+        }
+        steps = {above for target in targets for above in _paths_to(target) if above in links}
+        if targets | steps <= chosen:
+            break
+        chosen |= targets | steps
+    return chosen
+
+
+def _is_below(path: str, folders: AbstractSet[str]) -> bool:
+    return not folders.isdisjoint(_paths_to(path))
+
+
+def _paths_to(path: str) -> Iterator[str]:
+    """Yield `""`, and the path of each folder that a path is in, and the path."""
+    yield ""
+    for match in _SLASH.finditer(f"{path}/"):
+        yield path[: match.start()]
 
 
 def _no_git(problem: OSError) -> SatchelError:

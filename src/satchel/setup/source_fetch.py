@@ -49,7 +49,7 @@ class FetchedSource:
     def content_folder(self) -> str:
         """Return the folder to look in: archives often have one folder around everything."""
         if self.address.kind != "archive":
-            return self.folder
+            return os.path.join(self.folder, *self.address.subdirectory.split("/")).rstrip(os.sep)
         entries = [entry for entry in os.scandir(self.folder) if not entry.name.startswith(".")]
         is_wrapped = len(entries) == 1 and entries[0].is_dir(follow_symlinks=False)
         return entries[0].path if is_wrapped else self.folder
@@ -65,7 +65,8 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
         yield FetchedSource(address=address, folder=address.location)
         return
     with tempfile.TemporaryDirectory(prefix="satchel-add-") as above:
-        folder = os.path.join(above, address.name)
+        folder = os.path.join(above, "content", address.name)
+        os.mkdir(os.path.dirname(folder))
         if address.kind == "git":
             commit, notes = fetch_commit(address, folder)
             address = address.pinned(commit)
@@ -81,11 +82,15 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
         try:
             sha256 = digest_of_file(archive)
             signers = signers_of(archive, sha256)
-            extract_archive(archive, folder, most_files=MOST_FILES, most_bytes=MOST_BYTES)
+            notes = extract_archive(
+                archive, folder, most_files=MOST_FILES, most_bytes=MOST_BYTES, with_links=True
+            )
         except SatchelError as problem:
             raise _with_path_replaced(problem, archive, address.location) from None
         version = f"sha256:{sha256}"
-        yield FetchedSource(address=address, folder=folder, version=version, signers=signers)
+        yield FetchedSource(
+            address=address, folder=folder, version=version, signers=signers, notes=notes
+        )
 
 
 def _download(address: SourceAddress, archive: str, progress: Progress) -> None:

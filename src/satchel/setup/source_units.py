@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from satchel.diagnostics import Diagnostic, Severity
@@ -36,6 +37,10 @@ class SourceUnit:
     plugin: PluginFinding | None = None
     skills: tuple[SkillFinding, ...] = ()
     """The skill itself, or the skills of the plugin."""
+    place: str = ""
+    """Where in the source it is, if this is a copy."""
+    left_out: tuple[str, ...] = ()
+    """The links that a copy does not have, because they lead out of the source or in a circle."""
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -65,9 +70,14 @@ class SourceUnits:
     """What cannot be added, with the reason."""
 
 
-def find_units(folder: str) -> SourceUnits:
-    """Return the skills and plugins in a folder; a skill of a plugin comes with the plugin."""
-    scan = scan_skills(search_root(folder, RootKind.SKILLS), Limits())
+def find_units(folder: str, within: str = "") -> SourceUnits:
+    """Return the skills and plugins in a folder; a skill of a plugin comes with the plugin.
+
+    Links must stay inside the folder `within`, or else inside the folder.
+    """
+    root = search_root(folder, RootKind.SKILLS)
+    # The links are not the user's own, so none of them may lead anywhere.
+    scan = scan_skills(replace(root, within=within, follows_links_out=False), Limits())
     market = scan_marketplace(folder, Limits()) if is_marketplace(folder) else None
     # A marketplace says which plugins it has.
     plugins = [*map(_plugin, _plugins(folder, {"", "plugins"} if market else scan.walked))]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import partial
 
 import click
@@ -9,7 +10,13 @@ import click
 from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
-from satchel.cli.source_unit_steps import place_unit, require_valid, say_units, unit_lines
+from satchel.cli.source_unit_steps import (
+    as_placed,
+    place_unit,
+    require_valid,
+    say_units,
+    unit_lines,
+)
 from satchel.cli.terminal import Terminal
 from satchel.errors import NotFoundError, SatchelError
 from satchel.formats.marketplace_manifest import ListedPlugin
@@ -17,6 +24,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.reports.short_texts import count
 from satchel.setup.artefact_signatures import Signer, require_signer
+from satchel.setup.folder_placement import require_outside
 from satchel.setup.source_addresses import SourceAddress, read_address
 from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
 from satchel.setup.source_records import AddedFolder
@@ -78,13 +86,15 @@ class _Adder:
         with fetched(address, partial(self.terminal.progress, address.name)) as source:
             require_signer(self.signer, source.signers, address.text)
             with self.terminal.working(f"reading {address.name}"):
-                contents = find_units(source.content_folder)
+                contents = find_units(source.content_folder, source.folder)
             for text in contents.left_out:
                 if not only or any(name in text for name in only):
                     self._say_left_out(text)
             units, elsewhere = _chosen(contents, only)
-            if units:
-                self._add_units(source, self._usable(source, units, is_named=bool(only)))
+            with ExitStack() as copies:
+                if units:
+                    usable = self._usable(source, units, copies, is_named=bool(only))
+                    self._add_units(source, usable)
         if not only:
             self._name_elsewhere(contents.elsewhere)
         for entry in elsewhere:
@@ -106,9 +116,14 @@ class _Adder:
             self.terminal.say(one_line(text))
 
     def _usable(
-        self, source: FetchedSource, units: Iterable[SourceUnit], *, is_named: bool
+        self,
+        source: FetchedSource,
+        units: Iterable[SourceUnit],
+        copies: ExitStack,
+        *,
+        is_named: bool,
     ) -> list[SourceUnit]:
-        """Return the units that can be added.
+        """Return copies of the units that can be added, which `copies` removes.
 
         Raises `SatchelError` for one that was named, or if there is none.
         """
@@ -121,9 +136,11 @@ class _Adder:
                 require_valid(unit)
                 problems = there
                 _require_free(self.folder, unit, source.address)
-                usable.append(unit)
+                problems = broken
+                require_outside(self.folder.target(unit.kind, unit.name), unit.folder)
+                usable.append(copies.enter_context(as_placed(unit, source)))
             except SatchelError as problem:
-                problems.append(problem)
+                problems.append(source.with_source_path(problem))
         # All that could be added is there: the broken ones are not the cause.
         reasons = [*there, *broken]
         if reasons and (is_named or not usable):

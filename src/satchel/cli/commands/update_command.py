@@ -65,7 +65,7 @@ class _Updater:
         code, titles = 0, ", ".join(map(_title, records))
         try:
             with fetched(self._address(text), progress) as source:
-                units = find_units(source.content_folder).units
+                units = find_units(source.content_folder, source.folder).units
                 for record in records:
                     code = max(code, self._update(record, source, units))
         except SatchelError as problem:
@@ -87,22 +87,22 @@ class _Updater:
         try:
             unit = _newest(record, target, units)
             doubt = _doubt(record, source.signers)
-            with as_placed(unit) as new:
+            with as_placed(unit, source) as new:
                 now = folder_digest(target)
                 if doubt:
                     self.terminal.say(one_line(f"{title} {doubt}"))
-                if folder_digest(new) in {now, record.digest}:
+                if folder_digest(new.folder) in {now, record.digest}:
                     self.terminal.console.out(f"{title} is up to date")
                     return 0
-                say_units([unit], source, self.terminal)
+                say_units([new], source, self.terminal)
                 if now != record.digest:
                     self.terminal.say(
                         "  it was changed here since it was added; these changes would be lost"
                     )
-                for line in folder_diff(target, new):
+                for line in folder_diff(target, new.folder):
                     self.terminal.say(line, as_is=True)
-            self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not doubt)
-            place_unit(unit, source, self.folder, self.terminal)
+                self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not doubt)
+                place_unit(new, source, self.folder, self.terminal)
         except NotAgreedError as refusal:
             self.terminal.say(refusal.format_message())
             return NOT_AGREED

@@ -1,0 +1,117 @@
+"""A copy out of a source has what its links led to, and nothing from outside of the source."""
+
+import os
+
+import pytest
+
+from satchel.errors import SatchelError
+from satchel.setup import source_copies
+from satchel.setup.source_copies import SourceCopy
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A source with a folder to copy, `unit`, and one beside it, `shared`."""
+    for name in ("source/unit", "source/shared", "outside"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "source/unit/own").write_text("own")
+    (tmp_path / "source/shared/code").write_text("shared")
+    (tmp_path / "outside/key").write_text("secret")
+    return tmp_path / "source"
+
+
+@pytest.fixture
+def copy(source, tmp_path):
+    """Copy the unit; return its files, and the links that were left out."""
+
+    def copy(*only: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        target = tmp_path / os.urandom(4).hex()
+        left_out = SourceCopy(str(source / "unit"), str(target), str(source)).write(only)
+        assert not any(path.is_symlink() for path in target.rglob("*"))
+        paths = (path for path in target.rglob("*") if path.is_file())
+        return {path.relative_to(target).as_posix(): path.read_text() for path in paths}, left_out
+
+    return copy
+
+
+def test_files_and_folders_behind_links_are_copied(source, copy):
+    (source / "unit/file").symlink_to("../shared/code")
+    (source / "unit/folder").symlink_to("../shared")
+    (source / "unit/inside").symlink_to("own")
+    (source / "shared/back").symlink_to("../unit/own")
+    assert copy() == (
+        {"own": "own", "file": "shared", "folder/code": "shared", "folder/back": "own",
+         "inside": "own"},
+        (),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["../../outside/key", "/etc/passwd", "../../outside", "nothing", ".", "..", "../..", "link"],
+)
+def test_a_link_out_of_the_source_to_nothing_or_in_a_circle_is_left_out(source, copy, target):
+    (source / "unit/link").symlink_to(target)
+    assert copy() == ({"own": "own"}, ("link",))
+
+
+@pytest.mark.parametrize("name", [".env", "prod.env", ".git/config", "node_modules/x"])
+def test_a_link_shows_no_secret_and_nothing_that_is_never_copied(source, copy, name):
+    (source / name).parent.mkdir(exist_ok=True)
+    (source / name).write_text("token")
+    (source / "unit/notes.md").symlink_to(f"../{name}")
+    assert copy() == ({"own": "own"}, ("notes.md",))
+
+
+def test_a_link_behind_a_link_is_left_out_by_its_place_in_the_copy(source, copy):
+    (source / "unit/folder").symlink_to("../shared")
+    (source / "shared/out").symlink_to("../../outside/key")
+    assert copy()[1] == ("folder/out",)
+
+
+def test_folders_with_links_to_each_other_end(source, copy):
+    (source / "unit/a").symlink_to("../shared")
+    (source / "shared/b").symlink_to("../unit")
+    assert copy() == ({"own": "own", "a/code": "shared"}, ("a/b",))
+
+
+def test_the_files_of_a_mounted_folder_are_copied(source, copy):
+    (source / "unit/..2026").mkdir()
+    (source / "unit/..2026/mounted").write_text("here")
+    (source / "unit/..data").symlink_to("..2026")
+    (source / "unit/mounted").symlink_to("..data/mounted")
+    assert copy() == ({"own": "own", "mounted": "here"}, ())
+
+
+def test_only_the_wanted_paths_are_copied_with_all_that_they_link_to(source, copy):
+    (source / "unit/skills").mkdir()
+    (source / "unit/skills/licence").symlink_to("../own")
+    (source / "unit/skills/lib").symlink_to("../../shared")
+    assert copy("skills") == ({"skills/licence": "own", "skills/lib/code": "shared"}, ())
+
+
+def test_links_that_multiply_files_and_folders_end_at_a_limit(source, copy, monkeypatch):
+    monkeypatch.setattr(source_copies, "MOST_FILES", 1000)
+    for number in range(20):
+        folder = source / f"{number}"
+        folder.mkdir()
+        for name in "ab":
+            (folder / name).symlink_to(f"../{number + 1}")
+    (source / "20").mkdir()
+    (source / "unit/bomb").symlink_to("../0")
+    with pytest.raises(SatchelError, match="more than 1000 files"):
+        copy()
+
+
+def test_the_bytes_behind_links_have_a_limit(source, copy, monkeypatch):
+    monkeypatch.setattr(source_copies, "MOST_BYTES", 20)
+    for name in "abcd":
+        (source / "unit" / name).symlink_to("../shared/code")
+    with pytest.raises(SatchelError, match="more than 50000 files or 0 MiB"):
+        copy()
+
+
+def test_what_is_no_file_is_refused(source, copy):
+    os.mkfifo(source / "unit/pipe")
+    with pytest.raises(SatchelError, match="is not a regular file"):
+        copy()
