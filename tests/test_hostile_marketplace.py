@@ -141,7 +141,7 @@ def test_a_changed_helper_of_a_trusted_server_is_not_started(clone, marks):
 def test_the_inventory_names_all_of_it_and_runs_nothing(clone, marks):
     inventory = read_inventory(Project(clone))
     files = {f"{unit.key}: {name}" for unit in inventory.units.values() for name in unit.files}
-    unit = "what servers of satchel.toml may use/"
+    unit = "///satchel.toml"
     assert {f"{unit}: srv/main.py", f"{unit}: srv/helper.py"} <= files
     assert {"web", "local"} <= {server.name for server in inventory.servers}
     assert [*inventory.variables] == ["CLOUD_KEY"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -490,3 +491,54 @@ def test_code_that_run_would_not_run_is_not_advised_to_be_run(run, project, tool
     tools = toolkit / "demo/tools.py"
     tools.write_text(f"{tools.read_text()}# changed\n")
     assert "the code of 1 plugin but does not" in run("list").stderr
+
+
+@pytest.fixture
+def twins(here):
+    """Plugins and skills whose places look alike, each with a line that only it has."""
+    tools = "from satchel import tool\n\n@tool\ndef {}() -> str:\n    'Say.'\n    # of {}\n"
+
+    def write(name: str, text: str) -> Path:
+        path = here / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    for name in ("a", "a#b", "c.py"):
+        tool = f"of_{len(name)}"
+        write(f"plugins/{name}/toolkit.yaml", f"name: {tool}\n")
+        write(f"plugins/{name}/tools.py", tools.format(tool, name))
+        write(f"skills/{name}/SKILL.md", f"---\nname: s{len(name)}\ndescription: D.\n---\nx\n")
+        write(f"skills/{name}/scripts/run.py", f"# script {name}\n")
+    # A file that has the key of its own plugin as its name, and one with the place of another.
+    write("plugins/c.py/plugins/c.py", "")
+    write("plugins/c.py/plugins/a/tools.py", "# far\n")
+    write("plugins/c.py/tools.py", "from .plugins.a.tools import *\n# of c.py\n")
+    entries = [
+        {"name": name, "source": "./p", "strict": False, "mcpServers": {name: {"command": name}}}
+        for name in ("one", "two")
+    ]
+    market = {"name": "m", "owner": {"name": "o"}, "plugins": entries}
+    write("plugins/market/.claude-plugin/marketplace.json", json.dumps(market))
+    write("plugins/market/p/x.txt", "x")
+    return here
+
+
+def test_code_is_shown_also_where_places_look_alike(run, twins):
+    lines = ["# of a", "# of a#b", "# of c.py", "# script a", "# script a#b", "# far"]
+    shown = run("trust", "--code", "--full").stdout
+    for line in lines:
+        assert re.search(rf"^ *{line}$", shown, re.MULTILINE), line
+    assert '"command": "one"' in shown
+    assert '"command": "two"' in shown
+    assert run("list", "--project").stderr.count("code-held") == 0
+    for file in ("plugins/a#b/tools.py", "skills/a#b/scripts/run.py", "plugins/c.py/tools.py",
+                 "plugins/c.py/plugins/a/tools.py"):  # fmt: skip
+        before = (twins / file).read_text()
+        (twins / file).write_text(f"{before}# new\n")
+        assert "+# new" in run("trust", "--diff").stdout, file
+        (twins / file).write_text(before)
+    listing = twins / "plugins/market/.claude-plugin/marketplace.json"
+    listing.write_text(listing.read_text().replace('"two"', '"six"'))
+    diff = run("trust", "--diff").stdout
+    assert re.search(r'^\+.*"six"', diff, re.MULTILINE)

@@ -181,7 +181,7 @@ def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
     script.write_text("x")
     (finding,) = scan_skills(root, Limits()).findings.values()
     unit = skill_unit(finding, str(tmp_path))
-    assert (unit.key, list(unit.files)) == ("skills/pdf//skill", ["scripts/run.py"])
+    assert (unit.key, list(unit.files)) == ("//skills/pdf", ["scripts/run.py"])
 
 
 def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_skill, monkeypatch):
@@ -334,7 +334,7 @@ def test_a_server_of_a_plugin_that_is_not_understood_counts_all_files_of_the_pro
     (tmp_path / "plugins/bundle/index.js").touch()
     assert around(tmp_path, OWN) is None
     unit = around(tmp_path, OWN, ANY)
-    assert unit.key == "what servers of plugins/bundle may use/"
+    assert unit.key == "///plugins/bundle"
     assert "plugins/bundle/.mcp.json" in unit.files
     (tmp_path / "src").mkdir()
     (tmp_path / "src/evil.sh").write_text("1")

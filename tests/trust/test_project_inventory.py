@@ -123,9 +123,9 @@ def inventory(tmp_path, write_files, write_plugin, write_skill):
 
 
 def test_scripts_of_a_skill_in_a_plugin_are_code_of_their_own(inventory, tmp_path):
-    skills = {f"skills/of-{tmp_path.name}//skill", "plugins/demo/skills/of-demo//skill"}
+    skills = {f"//skills/of-{tmp_path.name}", "//plugins/demo/skills/of-demo"}
     assert inventory.units.keys() == {"plugins/demo", *skills, "satchel.toml", ".mcp.json"}
-    assert "scripts/run.sh" in inventory.units["plugins/demo/skills/of-demo//skill"].files
+    assert "scripts/run.sh" in inventory.units["//plugins/demo/skills/of-demo"].files
     assert len(inventory.skills) == 2
 
 
@@ -135,7 +135,7 @@ def test_a_plugin_that_is_a_skill_as_well_is_two_units(tmp_path, write_plugin, w
     write_files(folder, {"SKILL.md": text, "scripts/build.py": "x"})
     (tmp_path / "satchel.toml").write_text("[sources]\nskills = ['plugins']\n")
     units = read_inventory(Project(tmp_path)).units
-    assert {"plugins/demo", "plugins/demo//skill"} <= units.keys()
+    assert {"plugins/demo", "//plugins/demo"} <= units.keys()
 
 
 def test_settings_and_servers_are_named_with_their_variables(inventory):

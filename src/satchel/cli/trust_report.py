@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from satchel.cli.rendering import diagnostic_line
@@ -128,7 +129,8 @@ def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
 def _contents(units: Mapping[str, CodeUnit]) -> list[ShownFile]:
     """Return what has a content: not the names of the servers for which files are compared."""
     files = _files(units).items()
-    return [shown for place, shown in files if shown[1].text or not place.endswith("/")]
+    shown = [it for (place, _), it in files if it[1].text or not place.endswith("/")]
+    return sorted(shown, key=lambda it: it[0])
 
 
 def _shown_name(name: str) -> str:
@@ -139,18 +141,19 @@ def _shown_name(name: str) -> str:
     return f"MCP server {server}" if server else kind
 
 
-def _files(units: Mapping[str, CodeUnit]) -> dict[str, ShownFile]:
-    """Return what is shown of the path of each code file, and the file, by its place.
+def _files(units: Mapping[str, CodeUnit]) -> dict[tuple[str, str], ShownFile]:
+    """Return what is shown of each code file, and the file, by its place and its digest.
 
-    Units with files of the whole project come last, so only their other files are added.
+    So what several units have is there once, and nothing hides what another unit has there. Units
+    with files of the whole project come last: the others say better what a file is for.
     """
-    files: dict[str, ShownFile] = {}
+    files: dict[tuple[str, str], ShownFile] = {}
     for unit in sorted(units.values(), key=lambda unit: unit.is_of_project):
         folder = "" if unit.is_of_project else f"{unit.folder}/"
         for name, file in unit.files.items():
             path = name if unit.key == name else f"{unit.title}: {_shown_name(name)}"
-            files.setdefault(f"{folder}{name}", (path, file))
-    return dict(sorted(files.items(), key=lambda item: item[1][0]))
+            files.setdefault((f"{folder}{name}", file.digest), (path, file))
+    return files
 
 
 def code_lines(units: Mapping[str, CodeUnit]) -> list[str]:
@@ -170,16 +173,33 @@ def file_lines(files: Iterable[ShownFile]) -> list[str]:
 
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
     """Return the changes of all code since it was trusted, line by line."""
-    return diff_files(_files(trusted), _files(now))
+    return _diff(_files(trusted), _files(now))
 
 
 def diff_files(before: Mapping[str, ShownFile], after: Mapping[str, ShownFile]) -> list[str]:
     """Return the changes of files, line by line; what is no text has its digest."""
+    old, new = (
+        {(name, file.digest): (path, file) for name, (path, file) in files.items()}
+        for files in (before, after)
+    )
+    return _diff(old, new)
+
+
+def _diff(
+    before: Mapping[tuple[str, str], ShownFile], after: Mapping[tuple[str, str], ShownFile]
+) -> list[str]:
+    changes: dict[str, tuple[list[ShownFile], list[ShownFile]]] = {}
+    for at, file in before.items():
+        if at not in after:
+            changes.setdefault(at[0], ([], []))[0].append(file)
+    for at, file in after.items():
+        if at not in before:
+            changes.setdefault(at[0], ([], []))[1].append(file)
+    pairs = [pair for files in changes.values() for pair in zip_longest(*files)]
     lines: list[str] = []
-    for place, (path, _) in sorted({**before, **after}.items(), key=lambda item: item[1][0]):
-        old, new = (files[place][1] if place in files else None for files in (before, after))
-        if old is None or new is None or old.digest != new.digest:
-            lines += _file_diff(path, old, new)
+    for old, new in sorted(pairs, key=lambda pair: (pair[1] or pair[0])[0]):
+        path, _ = new or old
+        lines += _file_diff(path, old and old[1], new and new[1])
     return lines
 
 

@@ -88,7 +88,7 @@ class PluginFinding:
     @property
     def unit(self) -> str:
         """Return its unique key: plugins of a marketplace may share a folder."""
-        return f"{self.path}#{self.listed.name}" if self.listed else self.path
+        return f"{self.path}//{self.listed.name}" if self.listed else self.path
 
     @property
     def digest(self) -> str:

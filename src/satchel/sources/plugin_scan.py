@@ -227,7 +227,7 @@ class _Search:
                 continue
             form = format_of_listed(folder) if listed.is_strict else None
             finding = self._plugin(inner, form or PluginFormat.CLAUDE, listed)
-            self._findings[f"{inner}#{listed.name}"] = finding
+            self._findings[f"{inner}//{listed.name}"] = finding
         return any(not below for below, _ in scan.plugins)
 
     def _keep_listed(self, path: str, diagnostics: Iterable[Diagnostic]) -> None:
@@ -269,7 +269,7 @@ class _Search:
         self, key: str, form: PluginFormat, listed: ListedPlugin | None = None
     ) -> PluginFinding:
         """Read a plugin's folder without its skills, which are scanned separately."""
-        before = self._cached.get(f"{key}#{listed.name}" if listed else key)
+        before = self._cached.get(f"{key}//{listed.name}" if listed else key)
         if before is not None and (before.format is not form or before.listed != listed):
             before = None
         # One without a manifest may be kept for a broken list, which is outside its folder.

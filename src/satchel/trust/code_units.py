@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from satchel.sources.skill_findings import SkillFinding
 
 _SERVERS = "MCP servers/"  # No file has a name that ends with a slash.
-_SKILL = "//skill"
-"""Ends the key of a skill: its folder may also be a plugin, and no path has two slashes."""
+_SKILL, _PROJECT = "//", "///"
+"""Begin the keys of a skill, whose folder may also be a plugin, and of all of a project."""
 LISTING = "entry in the marketplace/"
 """The key of the entry of a plugin in its marketplace."""
 _OWN = frozenset({SELECTION_FILE, SERVERS_FILE, LOCK_FILE})
@@ -62,9 +62,10 @@ class CodeUnit:
     """What can run of one plugin, file of settings or skill."""
 
     key: str
-    """Its path inside the project, with the name in a marketplace after `#`, or `//skill`.
+    """Its path inside the project, which has no `//`, and so names one unit.
 
-    With a slash at the end, it is all of the project, as servers may use it.
+    `//` and a name behind it are a plugin that a marketplace lists, `//` before it a skill, and
+    `///` before the key of another unit all of the project, as servers of that may use it.
     """
     files: Mapping[str, CodeFile]
     """Its files by their path inside the unit, and its definitions by what they define."""
@@ -79,17 +80,18 @@ class CodeUnit:
     @property
     def folder(self) -> str:
         """Return its path inside the project."""
-        return self.key.removesuffix(_SKILL).partition("#")[0]
+        return self.key.lstrip("/").partition("//")[0]
 
     @property
     def title(self) -> str:
         """Return its key as it is shown."""
-        return self.key.removesuffix(_SKILL).removesuffix("/")
+        name = self.key.lstrip("/").replace("//", "#")
+        return f"what servers of {name} may use" if self.key.startswith(_PROJECT) else name
 
     @property
     def is_of_project(self) -> bool:
         """Return whether its files are named by their paths inside the project."""
-        return self.key.endswith("/") or self.key in self.files
+        return self.key.startswith(_PROJECT) or self.key in _OWN
 
     def change(self, trusted: CodeUnit) -> str:
         """Return what changed since it was trusted: the first file, or `"it"`."""
@@ -168,7 +170,7 @@ def project_of_settings(
 
 def project_key(key: str) -> str:
     """Return the key of the files of a project that the servers of a unit may use."""
-    return f"what servers of {key} may use/"  # No path that is compared ends with a slash.
+    return f"{_PROJECT}{key}"
 
 
 def _project_unit(
@@ -245,7 +247,7 @@ def may_run_compiled(tables: Iterable[Mapping[str, Any]], folder: str) -> bool:
 def plugin_key(finding: PluginFinding, base: str) -> str:
     """Return the key of a plugin's unit."""
     key = os.path.relpath(finding.path, base)
-    return f"{key}#{finding.listed.name}" if finding.listed else key
+    return f"{key}//{finding.listed.name}" if finding.listed else key
 
 
 def settings_unit(file: SelectionFile, *, with_text: bool = False) -> CodeUnit | None:
@@ -267,7 +269,7 @@ def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> 
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
     files, problem = runnable_files(finding.path, finding.bounds.root(), with_text=with_text)
-    return CodeUnit(f"{os.path.relpath(finding.path, base)}{_SKILL}", files, problem)
+    return CodeUnit(f"{_SKILL}{os.path.relpath(finding.path, base)}", files, problem)
 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
