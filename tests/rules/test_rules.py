@@ -170,6 +170,7 @@ LATE_IMPORTS = {
         "needed only with skill folders"
     ),
     "loader/trust_gate.py: satchel.trust.code_units.CodeUnit": "needed only with projects",
+    "loader/trust_gate.py: satchel.trust.runnable_files.CodeReader": "needed only with projects",
     "loader/trust_gate.py: satchel.trust.code_units.programs_unchanged": (
         "needed only with projects"
     ),

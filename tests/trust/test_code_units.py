@@ -23,6 +23,7 @@ from satchel.trust.code_units import (
     settings_unit,
     skill_unit,
 )
+from satchel.trust.runnable_files import CodeReader
 
 
 def plugin(folder, **options):
@@ -70,8 +71,8 @@ def test_code_and_manifest_change_the_digest_and_texts_of_skills_do_not(folder, 
 
 def test_the_text_is_kept_if_it_is_asked_for(folder):
     assert plugin(folder).files["tools.py"].text == ""
-    assert plugin(folder, with_text=True).files["tools.py"].text == "x = 1\n"
-    assert plugin(folder, with_text=True).digest == plugin(folder).digest
+    assert plugin(folder, reader=CodeReader(with_text=True)).files["tools.py"].text == "x = 1\n"
+    assert plugin(folder, reader=CodeReader(with_text=True)).digest == plugin(folder).digest
 
 
 def test_a_plugin_of_texts_is_no_code(tmp_path, write_plugin, write_skill):
@@ -105,7 +106,10 @@ def test_a_program_that_is_old_enough_to_be_remembered_is_compared_too(tmp_path,
         != before.files["server.js"].digest
     )
     assert before.files["server.js"].digest == digest_of(b"first")
-    assert files_of_settings(tmp_path, text, with_text=True).files["server.js"].text == "another"
+    assert (
+        files_of_settings(tmp_path, text, reader=CodeReader(with_text=True)).files["server.js"].text
+        == "another"
+    )
 
 
 def test_a_program_that_just_changed_is_read_each_time(tmp_path, monkeypatch):
@@ -128,7 +132,7 @@ def test_the_entry_in_a_marketplace_is_shown_if_texts_are(tmp_path, write_files)
         {".claude-plugin/marketplace.json": json.dumps(market), "a/server.js": "x"},
     )
     assert plugin(tmp_path).files[LISTING].text == ""
-    shown = plugin(tmp_path, with_text=True).files[LISTING].text
+    shown = plugin(tmp_path, reader=CodeReader(with_text=True)).files[LISTING].text
     assert json.loads(shown)["source"] == "./a"
 
 
@@ -192,7 +196,7 @@ def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_ski
     root = search_root(tmp_path / "skills", RootKind.SKILLS)
     (finding,) = scan_skills(root, Limits()).findings.values()
     monkeypatch.setattr(runnable_files, "_LARGEST_TEXT", 4)
-    unit = skill_unit(finding, str(tmp_path), with_text=True)
+    unit = skill_unit(finding, str(tmp_path), reader=CodeReader(with_text=True))
     assert unit == skill_unit(finding, str(tmp_path))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from satchel.files.file_reader import digest_of
 from satchel.trust import runnable_files as module
-from satchel.trust.runnable_files import link_digest, runnable_files
+from satchel.trust.runnable_files import CodeReader, link_digest, runnable_files
 
 DEEP = "/".join(["deep"] * 30)
 X = digest_of(b"x")
@@ -152,7 +152,7 @@ def test_texts_are_shown_and_those_of_env_files_never(skill, write_files):
     write_files(skill, {"n.env": "secret", "a.env/x": "secret"})
     for name, target in {"b": "../n.env", "c": "../a.env", "d": "../../skill/n.env"}.items():
         (skill / "scripts" / name).symlink_to(target)
-    files, problem = read(skill, with_text=True)
+    files, problem = read(skill, reader=CodeReader(with_text=True))
     assert problem is None
     assert files["scripts/run.py"].text == "x"
     assert "secret" not in str(files)
@@ -195,4 +195,4 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_its_name_is_shown(skill):
     os.mkfifo(skill / "scripts/pipe")
     text = "scripts/pipe cannot be read: it is not a regular file"
     assert read(skill)[1].text == text
-    assert read(skill, with_text=True)[1].text == text
+    assert read(skill, reader=CodeReader(with_text=True))[1].text == text

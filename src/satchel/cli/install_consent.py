@@ -18,7 +18,7 @@ from satchel.sources.plugin_scan import scan_plugins
 from satchel.sources.search_roots import RootKind, search_root
 from satchel.trust.code_units import LISTING, CodeUnit, plugin_unit, skill_unit
 from satchel.trust.project_inventory import scan_skills_of, servers_of_plugin
-from satchel.trust.runnable_files import is_skill_code
+from satchel.trust.runnable_files import CodeReader, is_skill_code
 
 if TYPE_CHECKING:
     from satchel.cli.terminal import Terminal
@@ -32,9 +32,10 @@ def code_of(plugin: PluginFinding) -> CodeUnit | None:
     """Return what of a plugin's folder could run, with its text; `None` if nothing could."""
     base, chosen = plugin.path, plugin.chosen
     skills = (skill for scan in scan_skills_of(plugin, base) for skill in scan.findings.values())
+    reader = CodeReader(with_text=True)
     all_units = (
-        plugin_unit(plugin, base, with_text=True),
-        *(skill_unit(skill, base, with_text=True) for skill in skills),
+        plugin_unit(plugin, base, reader),
+        *(skill_unit(skill, base, reader) for skill in skills),
     )
     units = [unit for unit in all_units if unit]
     files = {_in_plugin(name, unit): file for unit in units for name, file in unit.files.items()}

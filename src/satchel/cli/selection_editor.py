@@ -160,10 +160,11 @@ def _keep_trust(before: SelectionFile, after: SelectionFile) -> None:
     """Trust this edit of a project's file if its content before the edit was trusted."""
     # Lazy: only needed if a project's file changes.
     from satchel.trust.code_units import settings_unit
+    from satchel.trust.runnable_files import CodeReader
     from satchel.trust.trust_record import TrustRecord, TrustStore
 
     folder, key = os.path.dirname(before.path), os.path.basename(before.path)
-    old, new = (settings_unit(it, with_text=True) for it in (before, after))
+    old, new = (settings_unit(it, CodeReader(with_text=True)) for it in (before, after))
 
     def change(record: TrustRecord) -> TrustRecord:
         trusted = record.units.get(key)

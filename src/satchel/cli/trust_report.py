@@ -172,8 +172,21 @@ def file_lines(files: Iterable[ShownFile]) -> list[str]:
 
 
 def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
-    """Return the changes of all code since it was trusted, line by line."""
-    return _diff(_files(trusted), _files(now))
+    """Return the changes of all code since it was trusted, line by line.
+
+    What is new or gone is named first: its files may be known as those of something else.
+    """
+    new = [
+        f"new: {_owner(unit)}"
+        for key, unit in sorted(now.items())
+        if trusted and key not in trusted
+    ]
+    gone = [f"gone: {_owner(unit)}" for key, unit in sorted(trusted.items()) if key not in now]
+    return [*map(shown_text, new + gone), *_diff(_files(trusted), _files(now))]
+
+
+def _owner(unit: CodeUnit) -> str:
+    return f"the scripts of skill {unit.folder}" if unit.is_skill else unit.title
 
 
 def diff_files(before: Mapping[str, ShownFile], after: Mapping[str, ShownFile]) -> list[str]:

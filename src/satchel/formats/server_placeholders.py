@@ -8,7 +8,7 @@ from satchel.errors import DefinitionError
 from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT, McpServerManifest
 from satchel.lazy_dataclass import dataclass
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,500}))?\}")
 _FOLDER = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)()\}")
 _FOLDERS = frozenset({PLUGIN_ROOT, PLUGIN_DATA, f"CLAUDE_{PLUGIN_ROOT}", f"CLAUDE_{PLUGIN_DATA}"})
 

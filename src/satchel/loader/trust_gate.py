@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from satchel.sources.search_roots import SearchRoot
     from satchel.sources.skill_findings import SkillFinding, SkillScan
     from satchel.trust.code_units import CodeUnit
+    from satchel.trust.runnable_files import CodeReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class TrustGate:
     """The grants of one pass, by the folder of the project."""
 
     grants: Mapping[str, Grant] = field(default_factory=dict)
+    reader: CodeReader | None = None
+    """Reads their code, each file once in a pass."""
 
     @property
     def stamps(self) -> tuple[StampedPath, ...]:
@@ -130,7 +133,7 @@ class TrustGate:
             return None
         from satchel.trust.code_units import plugin_unit  # lazy: needed only with projects
 
-        return plugin_unit(finding, grant.project.folder)
+        return plugin_unit(finding, grant.project.folder, self.reader)
 
     def guarded(
         self,
@@ -194,7 +197,7 @@ class TrustGate:
             is_held = finding.root.scripts is ScriptRule.NEVER
             if earlier.get(key) is finding and not is_held:
                 continue
-            checked = _checked_skill(finding, grant)
+            checked = _checked_skill(finding, grant, self.reader)
             if checked != finding or checked.programs != finding.programs:
                 changed[key] = checked
         if is_same_grant and not changed:
@@ -285,7 +288,11 @@ def open_gate(
         project.folder: read_grant(project, settings.state_folder, earlier.get(project.folder))
         for project in projects
     }
-    return TrustGate(grants=grants)
+    if not grants:
+        return TrustGate()
+    from satchel.trust.runnable_files import CodeReader  # lazy: needed only with projects
+
+    return TrustGate(grants=grants, reader=CodeReader())
 
 
 def project_roots(project: Project) -> tuple[SearchRoot, ...]:
@@ -300,11 +307,11 @@ def project_parts(project: Project) -> list[str]:
     return names + [name for name in files if exists(os.path.join(project.folder, name))]
 
 
-def _checked_skill(finding: SkillFinding, grant: Grant) -> SkillFinding:
+def _checked_skill(finding: SkillFinding, grant: Grant, reader: CodeReader | None) -> SkillFinding:
     """Return a skill whose scripts may run, if they are trusted, while nothing of it changes."""
     from satchel.trust.code_units import skill_unit  # lazy: needed only with projects
 
-    unit = skill_unit(finding, grant.project.folder)
+    unit = skill_unit(finding, grant.project.folder, reader)
     if unit is None and finding.root.scripts is ScriptRule.COMPARE:
         return finding
     rule = ScriptRule.COMPARE if grant.allows(unit) else ScriptRule.NEVER

@@ -37,6 +37,7 @@ from satchel.trust.plugin_servers import filled_texts, leads_out, stays_in_folde
 from satchel.trust.runnable_files import (
     CodeFile,
     CodeProblem,
+    CodeReader,
     changed_meanwhile,
     is_skill_code,
     runnable_files,
@@ -93,13 +94,20 @@ class CodeUnit:
         """Return whether its files are named by their paths inside the project."""
         return self.key.startswith(_PROJECT) or self.key in _OWN
 
+    @property
+    def is_skill(self) -> bool:
+        """Return whether it is what scripts of a skill may use."""
+        return self.key.startswith(_SKILL) and not self.is_of_project
+
     def change(self, trusted: CodeUnit) -> str:
         """Return what changed since it was trusted: the first file, or `"it"`."""
         names = {*self.files, *trusted.files} - {self.key, *_definitions(self, trusted)}
         return first_change(*(_digests(it, names) for it in (trusted, self))) or "it"
 
 
-def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
+def plugin_unit(
+    finding: PluginFinding, base: str, reader: CodeReader | None = None
+) -> CodeUnit | None:
     """Return the code of a plugin in a project, `None` if nothing of it could run.
 
     The scripts of its skills are units of their own.
@@ -108,23 +116,23 @@ def plugin_unit(finding: PluginFinding, base: str, *, with_text: bool = False) -
         return None
     read = finding.folder.files
     # If a server may use the files on disk, these count, and must be the bytes that are imported.
-    files, problem = _programs_in(finding.path, base, finding.servers, with_text=with_text)
+    files, problem = _programs_in(finding.path, base, finding.servers, reader=reader)
     if files:
         imported = {file.name: file.digest for file in read if file.digest}
         digests = {name: file.digest for name, file in files.items()}
         problem = problem or changed_meanwhile(finding.path, imported, digests)
     else:
-        files = {file.name: _code_file(file, with_text=with_text) for file in read}
+        files = {file.name: _code_file(file, reader) for file in read}
     if _is_same(finding.path, base) and any(leads_out(it, base, base) for it in finding.servers):
         problem = problem or CodeProblem(
             "a server of it names '..'", "copy what the server uses into its folder"
         )
     if finding.servers:
         tables = [{"name": server.name, **server.table} for server in finding.servers]
-        files[_SERVERS] = _definition(tables, with_text=with_text)
+        files[_SERVERS] = _definition(tables, reader)
     if finding.listed is not None:
         digest = digest_of(repr(finding.listed).encode("utf-8", "surrogatepass"))
-        files[LISTING] = CodeFile(digest, finding.listed.text if with_text else "")
+        files[LISTING] = CodeFile(digest, finding.listed.text if _has_text(reader) else "")
     return CodeUnit(plugin_key(finding, base), files, problem)
 
 
@@ -135,7 +143,7 @@ def project_of_plugin(
     base: str,
     *,
     before: Collection[str] = (),
-    with_text: bool = False,
+    reader: CodeReader | None = None,
 ) -> CodeUnit | None:
     """Return the files of a project that servers of a plugin may use, `None` if it is only its own.
 
@@ -149,11 +157,15 @@ def project_of_plugin(
     ]
     if _is_same(path, base) or not roaming:
         return None
-    return _project_unit(key, roaming, base, with_text=with_text)
+    return _project_unit(key, roaming, base, reader)
 
 
 def project_of_settings(
-    file: SelectionFile, base: str, *, before: Collection[str] = (), with_text: bool = False
+    file: SelectionFile,
+    base: str,
+    *,
+    before: Collection[str] = (),
+    reader: CodeReader | None = None,
 ) -> CodeUnit | None:
     """Return the files of a project that servers of its settings may use, `None` without any.
 
@@ -165,7 +177,7 @@ def project_of_settings(
         if name in before or may_use_project(table, base)
     ]
     key = os.path.basename(file.path)
-    return _project_unit(key, servers, base, with_text=with_text) if servers else None
+    return _project_unit(key, servers, base, reader) if servers else None
 
 
 def project_key(key: str) -> str:
@@ -174,13 +186,11 @@ def project_key(key: str) -> str:
 
 
 def _project_unit(
-    key: str, servers: Sequence[McpServerManifest], base: str, *, with_text: bool
+    key: str, servers: Sequence[McpServerManifest], base: str, reader: CodeReader | None
 ) -> CodeUnit:
     """Return all files of a project, because it is not known which of them servers use."""
     hides_names = any(may_hide_names(server.table) for server in servers)
-    files, problem = _programs_in(
-        base, base, servers, with_text=with_text, with_skill_texts=hides_names
-    )
+    files, problem = _programs_in(base, base, servers, reader=reader, with_skill_texts=hides_names)
     if not hides_names:
         declared = declared_texts(servers, base)
         files = {name: it for name, it in files.items() if name not in _OWN or name in declared}
@@ -194,7 +204,7 @@ def _programs_in(
     base: str,
     servers: Sequence[McpServerManifest],
     *,
-    with_text: bool = False,
+    reader: CodeReader | None = None,
     with_skill_texts: bool = False,
 ) -> tuple[dict[str, CodeFile], CodeProblem | None]:
     """Return the files of a folder that servers in it could run."""
@@ -204,9 +214,10 @@ def _programs_in(
         folder,
         base,
         declared=declared_texts(servers, folder),
-        with_text=with_text,
+        reader=reader,
         with_compiled=may_run_compiled((server.table for server in servers), folder),
         with_skill_texts=with_skill_texts,
+        is_skill=False,
     )
 
 
@@ -250,7 +261,7 @@ def plugin_key(finding: PluginFinding, base: str) -> str:
     return f"{key}//{finding.listed.name}" if finding.listed else key
 
 
-def settings_unit(file: SelectionFile, *, with_text: bool = False) -> CodeUnit | None:
+def settings_unit(file: SelectionFile, reader: CodeReader | None = None) -> CodeUnit | None:
     """Return what a project's settings enable, configure and start, `None` if that is nothing."""
     parts = {
         "enable": file.enable.beyond_skills,
@@ -261,14 +272,16 @@ def settings_unit(file: SelectionFile, *, with_text: bool = False) -> CodeUnit |
     if not any(parts.values()):
         return None
     name = os.path.basename(file.path)
-    return CodeUnit(name, {name: _definition(parts, with_text=with_text)})
+    return CodeUnit(name, {name: _definition(parts, reader)})
 
 
-def skill_unit(finding: SkillFinding, base: str, *, with_text: bool = False) -> CodeUnit | None:
+def skill_unit(
+    finding: SkillFinding, base: str, reader: CodeReader | None = None
+) -> CodeUnit | None:
     """Return the scripts of a skill with what they may use, as read now; `None` without any."""
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
-    files, problem = runnable_files(finding.path, finding.bounds.root(), with_text=with_text)
+    files, problem = runnable_files(finding.path, finding.bounds.root(), reader=reader)
     return CodeUnit(f"{_SKILL}{os.path.relpath(finding.path, base)}", files, problem)
 
 
@@ -374,14 +387,18 @@ def server_variables(server: McpServerManifest) -> tuple[str, ...]:
     return requested_variables([server.table]) if server.of_claude else ()
 
 
-def _code_file(file: UnitFile, *, with_text: bool) -> CodeFile:
-    data = file.data if with_text else None
+def _has_text(reader: CodeReader | None) -> bool:
+    return reader is not None and reader.with_text
+
+
+def _code_file(file: UnitFile, reader: CodeReader | None) -> CodeFile:
+    data = file.data if _has_text(reader) else None
     return CodeFile(file.digest, text_of(file.name, data) if data else "")
 
 
-def _definition(value: object, *, with_text: bool) -> CodeFile:
+def _definition(value: object, reader: CodeReader | None) -> CodeFile:
     text = json.dumps(value, indent=1, sort_keys=True, default=_plain)
-    return CodeFile(digest_of(text.encode()), text if with_text else "")
+    return CodeFile(digest_of(text.encode()), text if _has_text(reader) else "")
 
 
 def _plain(value: object) -> object:

@@ -6,13 +6,14 @@ What is not understood counts as a use, so that the files of the project are com
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from satchel.files.file_reader import is_inside, real_path
+from satchel.files.file_reader import Stamp, is_inside, real_path
 from satchel.files.installed_programs import find_program
 from satchel.files.state_files import environment
 from satchel.formats.mcp_json import PLUGIN_DATA, PLUGIN_ROOT
@@ -51,7 +52,7 @@ _SECOND_RUNNER = re.compile(
 """What is fetched under these names runs files and modules of the current folder."""
 _UNSEEN = re.compile(r"[\0$%\\~*?\[\]{}()<>'\"`|&;!]|/(proc|dev)/")
 """What a shell or a program makes other words of, and names for what is open or current."""
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]{0,500}))?\}")
 """A variable of the user's, with its default, if it has one."""
 _FOLDER_NAME = re.compile(
     "(PWD|CWD|HOME|DIR|DIRECTORY|PATH|ROOT|FOLDER|SPACE|PREFIX|VENV|VIRTUAL_ENV|PROJECT)S?(_|\\d|$)"
@@ -79,6 +80,8 @@ DATA_FOLDER = "/plugin-data"
 _EMPTY_ENTRY = re.compile(r"^:|::|:$")
 """In a list of folders, the current one."""
 _LONGEST_SHORT_OPTIONS = 64
+_PROGRAM_NAME = re.compile(r"(?<![\w.-])[\w-]+(?![\w-])")
+"""A word that may name a program, however a shell would quote it."""
 _LISTED = re.compile(r"[\0\s:,;=@]+")
 """What separates paths in a list or behind an option."""
 
@@ -257,7 +260,7 @@ def runs_from_above(table: Mapping[str, Any], base: str) -> str:
 def _used_above(table: Mapping[str, Any], base: str) -> str:
     command, args = str(table.get("command")), table.get("args") or []
     args = list(map(str, args)) if isinstance(args, list | tuple) else []
-    words = re.split(r"[\s/\\;&|]+", " ".join((command, *args)))
+    words = _PROGRAM_NAME.findall(" ".join((command, *args)))
     is_fetched = fetches_only(command, args, base) and starts_at(base, table.get("cwd"))
     names = () if is_fetched or _NODE_TOOLS.isdisjoint(words) else _NODE_FILES
     if {"uv", "run"}.issubset(words) and not _has_no_project(command, args):
@@ -336,10 +339,22 @@ def _exists(path: str) -> bool:
     if os.path.lexists(path):
         return True
     folder, stem = os.path.split(path)
+    stamp = Stamp.at(folder)
     try:
-        entries = os.listdir(folder)
+        stems = _cached_stems(folder, stamp) if stamp.is_settled() else _stems(folder)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         return True  # It cannot be listed, but what is in it may be read.
-    return any(entry.casefold().startswith(f"{stem.casefold()}.") for entry in entries)
+    return stem.casefold() in stems
+
+
+def _stems(folder: str) -> frozenset[str]:
+    """Return what names in a folder begin with, up to any of their dots."""
+    names = [entry.casefold() for entry in os.listdir(folder)]
+    return frozenset(name[: it.start()] for name in names for it in re.finditer(r"\.", name))
+
+
+@lru_cache(8)
+def _cached_stems(folder: str, _stamp: Stamp) -> frozenset[str]:
+    return _stems(folder)

@@ -40,6 +40,7 @@ from satchel.trust.code_units import (
     settings_unit,
     skill_unit,
 )
+from satchel.trust.runnable_files import CodeReader
 from satchel.trust.trust_record import TrustRecord, new_record
 
 if TYPE_CHECKING:
@@ -120,12 +121,13 @@ def read_inventory(project: Project) -> ProjectInventory:
     skill_scans = [scan_skills(it, limits) for it in roots if it.holds is RootKind.SKILLS]
     skill_scans += [scan for plugin in plugins for scan in scan_skills_of(plugin, base)]
     skills = tuple(finding for scan in skill_scans for finding in scan.findings.values())
+    reader = CodeReader(with_text=True)
     units = [
-        *(plugin_unit(plugin, base, with_text=True) for plugin in plugins),
-        *(_project_of(plugin, base) for plugin in plugins),
-        *(settings_unit(file, with_text=True) for file in files),
-        *(project_of_settings(file, base, with_text=True) for file in files),
-        *(skill_unit(finding, base, with_text=True) for finding in skills),
+        *(plugin_unit(plugin, base, reader) for plugin in plugins),
+        *(_project_of(plugin, base, reader) for plugin in plugins),
+        *(settings_unit(file, reader) for file in files),
+        *(project_of_settings(file, base, reader=reader) for file in files),
+        *(skill_unit(finding, base, reader) for finding in skills),
     ]
     servers = [server for file in files for server in _servers_of_file(file)]
     servers += [server for plugin in plugins for server in servers_of_plugin(plugin)]
@@ -177,9 +179,9 @@ def scan_skills_of(plugin: PluginFinding, base: str) -> Iterable[SkillScan]:
         yield scan_skills(replace(root, within=root.within or base, project=base), Limits())
 
 
-def _project_of(plugin: PluginFinding, base: str) -> CodeUnit | None:
+def _project_of(plugin: PluginFinding, base: str, reader: CodeReader) -> CodeUnit | None:
     key = plugin_key(plugin, base)
-    return project_of_plugin(plugin.path, key, plugin.servers, base, with_text=True)
+    return project_of_plugin(plugin.path, key, plugin.servers, base, reader=reader)
 
 
 def _servers_of_file(file: SelectionFile) -> Iterable[RequestedServer]:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
@@ -32,6 +32,8 @@ from satchel.settings import MIB
 from satchel.sources.skill_findings import SKILL_FILE
 
 _MOST_FILES = 100_000
+"""Files and folders of one unit; a reader may visit a few times as many."""
+_MOST_VISITS = 5 * _MOST_FILES
 _MOST_BYTES = 8 * 1024 * MIB
 _CHUNK = MIB
 _LARGEST_TEXT = MIB
@@ -40,9 +42,10 @@ _SKIPPED = frozenset((".git", "__pycache__"))
 _SYSTEM_FOLDERS = ("/proc", "/dev")
 _MOST_LINKS = 40
 _MOST_STEPS = 500_000
-"""Parts of the paths of all links together."""
-_GIT = re.compile(r"(?<![\w.-])(-\w)?\.git(?![\w.-])")
-"""The name in a declaration, also behind a short option."""
+"""Parts of the paths of all links together; a part of a long path counts more."""
+_LONG_PATH = 100
+_GIT = re.compile(r"(?<![\w.-])(-\w+)?\.git(?![\w.-])")
+"""The name in a declaration, also behind short options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +71,26 @@ def runnable_files(
     declared: str = "",
     with_compiled: bool = False,
     with_skill_texts: bool = False,
-    with_text: bool = False,
+    is_skill: bool = True,
+    reader: CodeReader | None = None,
 ) -> tuple[dict[str, CodeFile], CodeProblem | None]:
     """Return the files of a folder that could run, and why they cannot be compared completely.
 
     Left out are `.git`, compiled files that Python makes again, unless `with_compiled`, and, unless
-    `with_skill_texts`, Markdown of skills outside of their `scripts`. What `declared` names is
+    `with_skill_texts`, Markdown of skills outside of their `scripts`. A skill is the folder itself,
+    if `is_skill`, or a folder with a SKILL.md below one called `skills`. What `declared` names is
     never left out, and no Markdown that a link leads to. Links are followed inside `bounds`; names
     of files outside of the folder begin with `..`. Of other links only the text counts.
     """
-    walk, files = _Walk(folder, bounds), dict[str, CodeFile]()
+    walk, files = _Walk(folder, bounds, reader or CodeReader()), dict[str, CodeFile]()
+    walk.is_skill = is_skill
     walk.declared = _folded(declared)
     walk.with_compiled = with_compiled or "__pycache__" in declared
     walk.with_skill_texts = with_skill_texts
     try:
         for name, path in walk.paths():
             if name not in files:
-                files[name] = walk.read(name, path, with_text=with_text)
+                files[name] = walk.reader.read(name, path, walk.bounds)
             walk.require_few(len(files))
     except UnreadableFileError as error:
         return files, CodeProblem(str(error))
@@ -113,6 +119,49 @@ def is_skill_code(name: str) -> bool:
     return "/scripts/" in f"/{name}"
 
 
+class CodeReader:
+    """Reads the files of several units: each once, and all together within limits."""
+
+    def __init__(self, *, with_text: bool = False) -> None:
+        self.with_text = with_text
+        self._files: dict[tuple[str, Stamp], CodeFile] = {}
+        self._bytes = self._steps = self._visits = 0
+
+    def read(self, name: str, path: str, bounds: str) -> CodeFile:
+        """Read a file, or the text of a link. Raises `UnreadableFileError`."""
+        self._visits += 1
+        if self._visits > _MOST_VISITS:
+            raise UnreadableFileError("all that may run of the project has too many files")
+        try:
+            if os.path.islink(path):
+                text = os.readlink(path)
+                return CodeFile(link_digest(text), f"link to {text}" if self.with_text else "")
+            stamp = Stamp.at(path)
+            at = path, stamp
+            if at not in self._files:
+                self._files[at] = self._read(path, stamp, bounds)
+            return self._files[at]
+        except OSError as error:
+            reason = reason_of(error)
+        except UnreadableFileError as error:
+            reason = str(error)
+        raise UnreadableFileError(f"{name} cannot be read: {reason}")
+
+    def _read(self, path: str, stamp: Stamp, bounds: str) -> CodeFile:
+        self._bytes += stamp.size
+        if self._bytes > _MOST_BYTES:
+            raise UnreadableFileError(f"all together have more than {_MOST_BYTES // MIB} MiB")
+        if self.with_text:
+            return read_code_file(path, bounds)
+        return CodeFile(_cached_digest(path, stamp) if stamp.is_settled() else file_digest(path))
+
+    def count_steps(self, steps: int) -> None:
+        """Count parts of the paths of links. Raises `UnreadableFileError` if there are too many."""
+        self._steps += steps
+        if self._steps > _MOST_STEPS:
+            raise UnreadableFileError("its links lead through too many folders")
+
+
 class _Place(NamedTuple):
     """A folder to list, and what of it counts."""
 
@@ -127,12 +176,11 @@ class _Walk:
     """The files of one folder."""
 
     declared = ""
-    with_compiled = with_skill_texts = False
+    with_compiled = with_skill_texts = is_skill = False
 
-    def __init__(self, folder: str, bounds: str) -> None:
-        self.root, self.bounds = real_path(folder), real_path(bounds)
+    def __init__(self, folder: str, bounds: str, reader: CodeReader) -> None:
+        self.root, self.bounds, self.reader = real_path(folder), real_path(bounds), reader
         self.waiting, self.folders = [_Place(self.root)], set[str]()
-        self.bytes = self.steps = 0
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield the names of all files and links, with their paths; some come twice."""
@@ -159,8 +207,9 @@ class _Walk:
         except OSError as error:
             shown = _name(place.path, self.root) if place.path != self.root else "its folder"
             raise UnreadableFileError(f"{shown} cannot be listed: {reason_of(error)}") from None
-        if place.has_texts is None and any(entry.name == SKILL_FILE for entry in entries):
-            place = place._replace(has_texts=True)
+        if place.has_texts is None and self.may_be_skill(place.path):
+            is_skill = any(entry.name == SKILL_FILE for entry in entries)
+            place = place._replace(has_texts=is_skill or None)
         for entry in entries:
             if entry.is_symlink():
                 yield entry.path
@@ -172,6 +221,11 @@ class _Walk:
             else:
                 has_texts = place.has_texts and entry.name != "scripts"
                 self.waiting.append(_Place(entry.path, place.is_whole, has_texts))
+
+    def may_be_skill(self, path: str) -> bool:
+        """Return whether a folder is where skills are, so that a SKILL.md makes it one."""
+        above = os.path.dirname(os.path.relpath(path, self.bounds))
+        return "skills" in above.split(os.sep) or (self.is_skill and path == self.root)
 
     def is_left_out(self, entry: os.DirEntry[str], place: _Place) -> bool:
         """Return whether a file or folder does not count."""
@@ -185,10 +239,7 @@ class _Walk:
 
     def behind(self, link: str) -> Iterator[str]:
         """Yield the file that a link leads to; a folder waits."""
-        self.steps += _steps_to_target(link, _name(link, self.root), self.bounds)
-        if self.steps > _MOST_STEPS:
-            raise UnreadableFileError("its links lead through too many folders")
-        target = real_path(link)
+        target = _target_of(link, _name(link, self.root), self.bounds, self.reader.count_steps)
         if not (is_inside(target, self.bounds) and os.path.exists(target)):
             return
         parts = os.path.relpath(target, self.bounds).split(os.sep)
@@ -200,31 +251,6 @@ class _Walk:
         if is_whole:
             self.waiting.append(_Place(os.path.dirname(target), is_whole, has_texts=False))
 
-    def read(self, name: str, path: str, *, with_text: bool) -> CodeFile:
-        """Read a file, or the text of a link. Raises `UnreadableFileError`."""
-        try:
-            if os.path.islink(path):
-                text = os.readlink(path)
-                return CodeFile(link_digest(text), f"link to {text}" if with_text else "")
-            stamp = Stamp.at(path)
-            self.count(stamp.size)
-            if with_text:
-                return read_code_file(path, self.bounds)
-            return CodeFile(
-                _cached_digest(path, stamp) if stamp.is_settled() else file_digest(path)
-            )
-        except OSError as error:
-            reason = reason_of(error)
-        except UnreadableFileError as error:
-            reason = str(error)
-        raise UnreadableFileError(f"{name} cannot be read: {reason}")
-
-    def count(self, size: int) -> None:
-        """Count the bytes of a file. Raises `UnreadableFileError` if all have too many."""
-        self.bytes += size
-        if self.bytes > _MOST_BYTES:
-            raise UnreadableFileError(f"all together have more than {_MOST_BYTES // MIB} MiB")
-
 
 def _name(path: str, root: str) -> str:
     return os.path.relpath(path, root).replace(os.sep, "/")
@@ -235,31 +261,32 @@ def _folded(text: str) -> str:
     return normalize("NFC", text).casefold()
 
 
-def _steps_to_target(link: str, name: str, bounds: str) -> int:
-    """Return through how many folders and links a link leads.
+def _target_of(link: str, name: str, bounds: str, count_steps: Callable[[int], object]) -> str:
+    """Return the resolved path that a link leads to, and count each step on the way.
 
     Raises `UnreadableFileError` if it may lead elsewhere for another program: through `/proc`, or
     back into `bounds` through a link outside of it.
     """
     place, entry = os.path.split(link)
-    names, left, is_outside, steps = [entry], _MOST_LINKS, False, 0
+    names, left, is_outside = [entry], _MOST_LINKS, False
     while names:
-        steps += 1
+        count_steps(1 + len(place) // _LONG_PATH)
         # Its folder has no links, so `..` may be resolved in the text.
-        place = os.path.normpath(os.path.join(place, names.pop()))
-        if any(is_inside(place, system) for system in _SYSTEM_FOLDERS):
+        entry = names.pop()
+        place = os.path.dirname(place) if entry == os.pardir else os.path.join(place, entry)
+        if place in _SYSTEM_FOLDERS:
             raise UnreadableFileError(f"{name} is a link to what another program has open")
         if not os.path.islink(place):
             continue
         is_outside, left = is_outside or not is_inside(place, bounds), left - 1
         drive, target = os.path.splitdrive(os.readlink(place))
         place = drive + os.sep if os.path.isabs(target) else os.path.dirname(place)
-        names += reversed([part for part in target.split(os.sep) if part])
+        names += reversed([part for part in target.split(os.sep) if part not in {"", os.curdir}])
         if not left:
             raise UnreadableFileError(f"{name} is a link that leads to too many others")
     if is_outside and is_inside(place, bounds):
         raise UnreadableFileError(f"{name} is a link that leaves the folder and returns")
-    return steps
+    return place
 
 
 def file_digest(path: str) -> str:

@@ -94,20 +94,20 @@ def _unmounted(digests: dict[str, str]) -> dict[str, str]:
     They are in a folder with a new name each time, to which the link `..data` leads, and at the
     top there is a link through `..data` to each of them.
     """
-    top = {name.partition("/")[0] for name in digests}
-    for folder in top - {os.pardir}:
-        inner = {
-            name.removeprefix(f"{folder}/"): digest
-            for name, digest in digests.items()
-            if name.startswith(f"{folder}/")
-        }
-        names = {name.partition("/")[0] for name in inner}
-        links = {name: link_digest(f"..data/{name}") for name in names}
-        links["..data"] = link_digest(folder)
-        mounted = links | {f"{folder}/{name}": digest for name, digest in inner.items()}
-        if folder.startswith("..") and digests == mounted:
-            return inner
-    return digests
+    data = digests.get("..data")
+    top = {name.partition("/")[0] for name in digests if data and name.startswith("..")}
+    folder = next((it for it in top - {os.pardir} if link_digest(it) == data), None)
+    if folder is None:
+        return digests
+    inner = {
+        name.removeprefix(f"{folder}/"): digest
+        for name, digest in digests.items()
+        if name.startswith(f"{folder}/")
+    }
+    names = {name.partition("/")[0] for name in inner}
+    links = {name: link_digest(f"..data/{name}") for name in names} | {"..data": data}
+    mounted = links | {f"{folder}/{name}": digest for name, digest in inner.items()}
+    return inner if digests == mounted else digests
 
 
 def _of_plugin(finding: PluginFinding) -> str:
