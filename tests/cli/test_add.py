@@ -189,19 +189,21 @@ def test_a_link_out_of_the_project_is_named_by_update(run, repository, here, tmp
     folder, outside = here / ".satchel" / place, tmp_path / "outside"
     folder.rename(outside)
     folder.symlink_to(outside)
-    (repository / "skills/greet/more.md").touch()
+    text = (repository / "skills/greet/SKILL.md").read_text()
+    (repository / "skills/greet/SKILL.md").write_text(f"{text}More.\n")
     result = run("update", "--project", "--yes")
     assert result.exit_code == 1
     assert f".satchel/{place}: leads out of the project (remove the link)\n" in result.stderr
-    assert not (outside / "more.md").exists()
-    assert not (outside / "greet/more.md").exists()
+    (old,) = outside.rglob("SKILL.md")
+    assert old.read_text() == text
 
 
 def test_a_home_folder_that_is_a_link_can_be_updated(run, repository, home, tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     run("add", repository, "--only", "greet", "--yes")
-    (repository / "skills/greet/more.md").write_text("More.\n")
+    with (repository / "skills/greet/SKILL.md").open("a") as file:
+        file.write("More.\n")
     result = run("update", "--yes")
     assert (result.exit_code, "+More.\n" in result.stderr) == (0, True)
 
