@@ -622,7 +622,9 @@ def test_scripts_of_a_plugins_skill_run_only_while_what_they_may_use_is_trusted(
         assert session.call_sync("bait", {"text": "x"}).text == "1 x"  # its code is unchanged
         (held,) = [item for item in app.catalog.diagnostics if item.code == "code-held"]
         assert held.message.startswith("the scripts of skill 'pdf' are not used: ")
-        assert held.message.endswith("changed after it was trusted; only its texts are used")
+        new = "is new since you trusted the project"
+        why = new if how == "new link" else "changed after it was trusted"
+        assert held.message.endswith(f"{why}; only its texts are used")
         trust(clone, "code")
         app.refresh()
         session.call_sync("load_skill", {"name": "pdf"})

@@ -159,6 +159,82 @@ def test_a_project_cannot_lead_the_files_elsewhere(run, repository, here, tmp_pa
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_advice_about_a_project_names_its_option(run, repository, here, tmp_path):
+    other = shutil.copytree(repository, tmp_path / "other")
+    options = ("--only", "greet", "--project", "--yes")
+    run("add", repository, *options)
+    again, elsewhere = run("add", repository, *options), run("add", other, *options)
+    assert "was added before (run 'satchel update greet --project')" in again.stderr
+    assert "(run 'satchel remove greet --project' first)" in elsewhere.stderr
+    shutil.rmtree(here / ".satchel/skills/greet")
+    gone = run("update", "greet", "--project")
+    assert "greet: is gone; run 'satchel remove greet --project'" in gone.stderr
+
+
+@pytest.mark.parametrize("level", ["--data", "--code"])
+def test_what_is_added_to_a_trusted_project_is_used_at_once(run, repository, write_skill, level):
+    write_skill(repository / "skills", "later")
+    first = run("add", repository, "--only", "greet", "--project", "--yes")
+    assert "next: satchel trust, since nothing of a project is used before\n" in first.stderr
+    run("trust", level)
+    later = run("add", repository, "--only", "later", "--project", "--yes")
+    text = "next: satchel trust, if it has code or scripts; its text is used already\n"
+    assert later.stderr.endswith(text)
+    assert "later  ok" in run("list", "skills").stdout
+
+
+@pytest.mark.parametrize("place", ["skills/greet", "skills"])
+def test_a_link_out_of_the_project_is_named_by_update(run, repository, here, tmp_path, place):
+    run("add", repository, "--only", "greet", "--project", "--yes")
+    folder, outside = here / ".satchel" / place, tmp_path / "outside"
+    folder.rename(outside)
+    folder.symlink_to(outside)
+    text = (repository / "skills/greet/SKILL.md").read_text()
+    (repository / "skills/greet/SKILL.md").write_text(f"{text}More.\n")
+    result = run("update", "--project", "--yes")
+    assert result.exit_code == 1
+    assert f".satchel/{place}: leads out of the project (remove the link)\n" in result.stderr
+    (old,) = outside.rglob("SKILL.md")
+    assert old.read_text() == text
+
+
+def test_a_home_folder_that_is_a_link_can_be_updated(run, repository, home, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(home)
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    run("add", repository, "--only", "greet", "--yes")
+    with (repository / "skills/greet/SKILL.md").open("a") as file:
+        file.write("More.\n")
+    result = run("update", "--yes")
+    assert (result.exit_code, "+More.\n" in result.stderr) == (0, True)
+
+
+def test_several_are_removed_or_none_if_a_name_is_wrong(run, repository, home, write_skill):
+    write_skill(repository / "skills", "later")
+    run("add", repository, "--only", "greet", "--only", "later", "--yes")
+    assert run("remove", "greet", "nothing").exit_code == 1
+    assert "greet" in run("list", "skills").stdout
+    assert run("remove", "greet", "later").stdout == "removed skill greet\nremoved skill later\n"
+    assert not (home / ".satchel/skills").exists()
+
+
+def test_the_plugin_of_a_skill_that_was_named_is_named(run, repository, write_skill):
+    write_skill(repository / "plugins/demo/skills", "inner")
+    result = run("add", repository, "--only", "inner", "--yes")
+    assert result.exit_code == 1
+    message = "Error: 'inner' is a skill of the plugin 'demo' (add all of it with --only demo)\n"
+    assert result.stderr == message
+
+
+def test_the_names_of_a_source_are_listed_if_one_is_not_there_any_more(run, repository):
+    run("add", repository, "--only", "greet", "--yes")
+    text = (repository / "skills/greet/SKILL.md").read_text()
+    (repository / "skills/greet/SKILL.md").write_text(text.replace("greet", "hello"))
+    result = run("update")
+    assert result.exit_code == 1
+    message = "has no skill 'greet' any more; the old version stays (it has: demo, hello)\n"
+    assert result.stderr.endswith(message)
+
+
 def test_a_folder_and_an_archive_are_sources_too(run, repository, home, tmp_path):
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.write(repository / "skills/greet/SKILL.md", "all-1.0/skills/greet/SKILL.md")

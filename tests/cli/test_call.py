@@ -1,10 +1,12 @@
 """`call`: one call of a tool, and how its arguments are read."""
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -169,6 +171,58 @@ def test_the_reason_for_an_unknown_tool_is_a_plugin_that_failed(run, here, write
     assert "plugins/typo/tools.py:1:" in done.stderr
     assert "there is no tool named 'hello'" in done.stderr
     assert "'key'" not in done.stderr
+
+
+@pytest.fixture
+def project(run, here):
+    """A trusted project with two servers, whose programs are in it."""
+
+    def declare(*arguments: str) -> None:
+        servers = {
+            name: {"command": sys.executable, "args": ["plain.py", f"{name}.json", *arguments]}
+            for name in ("first", "second")
+        }
+        (here / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        assert run("trust", "--code").exit_code == 0
+
+    shutil.copy(Path(__file__).parents[1] / "mcp_servers/plain.py", here)
+    for name in ("first", "second"):
+        book = [{"name": f"say_{name}", "inputSchema": {"type": "object"}}]
+        (here / f"{name}.json").write_text(json.dumps(book))
+    declare()
+    return declare
+
+
+def test_a_tool_of_a_held_server_is_held_and_no_other_one_is_guessed(run, here, project):
+    assert run("call", "say_second").exit_code == 0
+    assert "did you mean say_second" in run("call", "say_secon").stderr
+    (here / "new.txt").touch()
+    held, unknown = run("call", "say_second"), run("call", "second_say")
+    assert "\nError: tool 'say_second' of mcp:second is held (see above)\n" in held.stderr
+    assert "MCP server 'second' is not used: new.txt, which its command" in held.stderr
+    why = "but MCP server 'second' is held (see above)\n"
+    assert unknown.stderr.endswith(f"there is no tool named 'second_say', {why}")
+    assert "did you mean" not in run("call", "say_secon").stderr
+    (here / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "make"}}}')
+    unknown = run("call", "say_second")
+    why = "but what .mcp.json enables, configures and starts is held (see above)\n"
+    assert unknown.stderr.endswith(f"there is no tool named 'say_second', {why}")
+
+
+def test_the_server_that_differs_from_the_lock_is_named_for_its_tools(run, here, project):
+    assert run("lock").exit_code == 0
+    project("stays")
+    for name, server in (("second_say", "second"), ("say", "first")):
+        message = run("call", name, "--frozen").stderr
+        text = f"named '{name}', but the tools of server {server} are missing: 'server {server} ("
+        assert text in message
+    (here / ".mcp.json").write_text((here / ".mcp.json").read_text().replace("stays", "rude", 1))
+    run("trust", "--code")
+    run("lock")
+    project("rude")
+    (here / "new.txt").touch()
+    for name, why in (("first_say", "'first' is held"), ("second_say", "second are missing")):
+        assert f"server {why}" in run("call", name, "--frozen").stderr
 
 
 @pytest.mark.slow

@@ -75,6 +75,7 @@ def test_the_servers_are_listed_and_none_is_started(run, config_folder, here):
             "plugin": None,
             "path": str(path),
             "pin": "warn",
+            "held": False,
         },
         {
             "name": "two",
@@ -83,6 +84,7 @@ def test_the_servers_are_listed_and_none_is_started(run, config_folder, here):
             "plugin": None,
             "path": str(path),
             "pin": "hold",
+            "held": False,
         },
     ]
     for command in ("list", "doctor", "plugins"):
@@ -272,4 +274,10 @@ def test_a_server_of_a_plugin_is_not_started_if_a_file_it_may_use_changed(run, h
     (here / "Makefile").write_text("y")
     refused = run("mcp", "tools", "box", "--project")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "MCP server 'box' is not used: Makefile, which its command may use," in refused.stderr
+    why = "MCP server 'box' is not used: Makefile, which its command may use, changed after"
+    assert why in refused.stderr
+    listed = run("mcp", "list")
+    assert (why in listed.stderr, "box  held  make" in listed.stdout) == (True, True)
+    assert why in run("list", "tools").stderr
+    assert json.loads(run("mcp", "list", "--json").stdout)[0]["held"] is True
+    assert run("list").stderr.count("tools of MCP servers, which list does not start: box\n") == 1

@@ -269,6 +269,40 @@ def test_servers_of_which_files_are_compared_are_not_shown_as_files(run, here):
     )
 
 
+def test_what_is_compared_is_counted_and_a_link_is_named(run, here):
+    (here / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "make"}}}')
+    (here / "LICENSE").touch()
+    (here / "COPYING").symlink_to("LICENSE")
+    shown = run("trust").stdout
+    assert "3 compared files:\n  .mcp.json (digest " in shown
+    digest = re.search(r"may use: COPYING \(a link, digest ([0-9a-f]+)\)\n", shown)
+    assert digest
+    assert len(digest[1]) == 12
+
+
+def test_the_path_of_a_project_is_shown_also_in_its_own_folder(run, project, monkeypatch):
+    monkeypatch.setenv("HOME", str(project.parent))
+    path = f"~/{project.name}"
+    shown = run("trust", "--data").stdout
+    assert (shown.startswith(f"project {path}\n"), shown.endswith(f"(data): {path}\n")) == (
+        True,
+        True,
+    )
+    assert run("trust", "--revoke").stdout == f"no longer trusted: {path}\n"
+
+
+def test_a_new_file_is_not_named_as_changed(run, here):
+    (here / ".mcp.json").write_text('{"mcpServers": {"own": {"command": "make"}}}')
+    (here / "Makefile").write_text("1")
+    run("trust", "--code")
+    (here / "Makefile").write_text("2")
+    use = "which its command may use,"
+    assert f"Makefile, {use} changed after it was trusted" in run("mcp", "list").stderr
+    (here / "Makefile").write_text("1")
+    (here / "README").touch()
+    assert f"README, {use} is new since you trusted the project;" in run("mcp", "list").stderr
+
+
 def test_the_last_line_says_that_what_cannot_be_compared_is_not_used(run, here, write_skill):
     scripts = write_skill(here / "skills", "hello") / "scripts"
     scripts.mkdir()
@@ -479,7 +513,11 @@ def test_the_end_of_the_input_is_no_answer_and_changes_nothing(run, project, mon
 
 
 def test_code_that_run_would_not_run_is_not_advised_to_be_run(run, project, toolkit):
-    why = "not used: the code of 1 plugin, because only the data of the project is trusted"
+    why = (
+        "not used: the code of 1 plugin and the servers and settings of .mcp.json and "
+        "satchel.toml, because only the data of the project is trusted; 'satchel trust' asks about "
+        "its code\n"
+    )
     for command in ("list", "list tools", "list contracts", "list --run", "doctor"):
         text = run(*command.split(), "--trust", "data").stderr
         assert (why in text, "add --run" in text, "--run runs it" in text) == (True, False, False)
@@ -542,3 +580,15 @@ def test_code_is_shown_also_where_places_look_alike(run, twins):
     listing.write_text(listing.read_text().replace('"two"', '"six"'))
     diff = run("trust", "--diff").stdout
     assert re.search(r'^\+.*"six"', diff, re.MULTILINE)
+
+
+def test_a_plugin_that_became_a_skill_is_named_by_the_diff(run, here, toolkit):
+    (here / "plugins/demo/scripts").mkdir()
+    (here / "plugins/demo/scripts/build.py").write_text("")
+    assert run("trust", "--code").exit_code == 0
+    (here / "plugins/demo/SKILL.md").write_text("---\nname: demo\ndescription: D.\n---\nx\n")
+    (here / "satchel.toml").write_text("[sources]\nskills = ['plugins']\n")
+    assert run("trust", "--diff").stdout.startswith("new: the scripts of skill plugins/demo\n")
+    assert run("trust", "--code").exit_code == 0
+    (here / "plugins/demo/SKILL.md").unlink()
+    assert run("trust", "--diff").stdout.startswith("gone: the scripts of skill plugins/demo\n")

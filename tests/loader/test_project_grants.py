@@ -37,8 +37,8 @@ def test_a_refusal_names_the_file_that_changed(tmp_path):
 
 def test_a_server_that_changes_its_own_files_has_another_way_out(tmp_path):
     grant = granted(tmp_path)
-    change = grant.refusal_to_start("box", "a", "box.log")
-    assert "box.log changed after it was trusted" in change.message
+    change = grant.refusal_to_start("box", "a", "box.log is new")
+    assert change.message == "MCP server 'box' is not used: box.log is new; it is not started"
     assert change.fix.endswith("--diff, then satchel trust " + quote(str(tmp_path)) + OTHERWISE)
     problem = grant.refusal_to_start("box", "a", CodeProblem("a file is too large", "move it"))
     assert problem.fix == "move it"

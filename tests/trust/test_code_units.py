@@ -251,7 +251,10 @@ def test_a_server_of_settings_that_uses_no_file_starts_whatever_another_one_may_
     first, second = (
         change_of_settings(name, file, str(tmp_path), trusted) for name in ("time", "own")
     )
-    assert (first, second) == ("", "new.py, which its command may use,")
+    assert (first, second) == (
+        "",
+        "new.py, which its command may use, is new since you trusted the project",
+    )
 
 
 def test_a_server_that_was_compared_is_compared_also_when_its_files_are_gone(tmp_path):
@@ -263,7 +266,7 @@ def test_a_server_that_was_compared_is_compared_also_when_its_files_are_gone(tmp
     assert change_of_settings("own", file, str(tmp_path), trusted) == ""
     (tmp_path / "package.json").unlink()
     change = change_of_settings("own", file, str(tmp_path), trusted)
-    assert change == "package.json, which its command may use,"
+    assert change == "package.json, which its command may use, changed after it was trusted"
 
 
 def test_a_module_that_is_new_beside_a_server_counts(tmp_path):
@@ -342,7 +345,10 @@ def test_a_server_of_a_plugin_that_is_not_understood_counts_all_files_of_the_pro
     assert "plugins/bundle/.mcp.json" in unit.files
     (tmp_path / "src").mkdir()
     (tmp_path / "src/evil.sh").write_text("1")
-    assert around(tmp_path, OWN, ANY).change(unit) == "src/evil.sh"
+    assert (
+        around(tmp_path, OWN, ANY).change(unit)
+        == "src/evil.sh is new since you trusted the project"
+    )
 
 
 def test_a_server_of_a_plugin_that_was_compared_with_the_project_always_is(tmp_path, monkeypatch):
@@ -355,7 +361,7 @@ def test_a_server_of_a_plugin_that_was_compared_with_the_project_always_is(tmp_p
     assert change_of(finding, "s0", tmp_path, trusted, project) == ""
     (tmp_path / "new.py").touch()
     change = change_of(finding, "s0", tmp_path, trusted, project)
-    assert change == "new.py, which its command may use,"
+    assert change == "new.py, which its command may use, is new since you trusted the project"
 
 
 def test_a_plugin_that_is_the_project_has_no_other_files(tmp_path):
@@ -400,12 +406,14 @@ def test_a_server_may_start_if_all_that_it_may_use_is_as_it_was_trusted(tmp_path
         return change_of(finding, server, tmp_path, trusted, before)
 
     assert change(project) == ""
-    assert change(None) == "evil.sh, which its command may use,"
+    assert (
+        change(None) == "evil.sh, which its command may use, is new since you trusted the project"
+    )
     (tmp_path / "evil.sh").write_text("2")
-    assert change(project) == "evil.sh, which its command may use,"
+    assert change(project) == "evil.sh, which its command may use, changed after it was trusted"
     (tmp_path / "evil.sh").write_text("1")
     (tmp_path / "plugins/bundle/run.sh").touch()
-    assert change(project) == "run.sh"
+    assert change(project) == "run.sh is new since you trusted the project"
 
 
 def test_a_server_that_stays_in_its_folder_starts_whatever_another_one_may_use(tmp_path):
@@ -415,7 +423,10 @@ def test_a_server_that_stays_in_its_folder_starts_whatever_another_one_may_use(t
     trusted, project = plugin_unit(finding, str(tmp_path)), around(tmp_path, OWN, ANY)
     (tmp_path / "new.sh").touch()
     first, second = (change_of(finding, name, tmp_path, trusted, project) for name in ("s0", "s1"))
-    assert (first, second) == ("", "new.sh, which its command may use,")
+    assert (first, second) == (
+        "",
+        "new.sh, which its command may use, is new since you trusted the project",
+    )
 
 
 @pytest.mark.parametrize(
@@ -431,7 +442,10 @@ def test_a_link_to_a_folder_that_is_skipped_counts_all_files_there(tmp_path, tar
     (tmp_path / "lib").symlink_to(target)
     before = files_of_settings(tmp_path, text)
     (tmp_path / target / name).write_text("2")
-    assert files_of_settings(tmp_path, text).change(before) == f"{target}/{name}"
+    assert (
+        files_of_settings(tmp_path, text).change(before)
+        == f"{target}/{name} changed after it was trusted"
+    )
 
 
 @pytest.mark.parametrize(
@@ -503,7 +517,7 @@ def test_a_link_of_a_plugin_counts_with_what_is_there_in_the_project(tmp_path):
     (bundle / "lib").symlink_to("../../lib")
     before = plugin(tmp_path)
     (tmp_path / "lib/a.js").touch()
-    assert plugin(tmp_path).change(before) == "../../lib/a.js"
+    assert plugin(tmp_path).change(before) == "../../lib/a.js is new since you trusted the project"
 
 
 def test_the_servers_of_a_mcp_json_follow_the_rule_of_a_satchel_toml(folder):

@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from time import process_time
 
 import pytest
 
@@ -144,6 +145,11 @@ def test_arguments_that_are_no_list_are_not_understood(folder, args):
         ("command = 'npx'\nargs = ['-y', '--loglevel', 'silent', 'serve']", True),
         ("command = 'npx'\nargs = ['-y', 'serve']\ncwd = 'sub'", True),
         ("command = 'sh'\nargs = ['-c', 'exec npx -y serve']", True),
+        ("command = 'sh'\nargs = ['-c', '(npx serve)']", True),
+        ("command = 'sh'\nargs = ['-c', '\"npx\" serve']", True),
+        ("command = 'sh'\nargs = ['-c', 'x=npx;$x serve']", True),
+        ("command = 'corepack'\nargs = ['yarn@1', 'serve']", True),
+        ("command = 'python3'\nargs = ['npx-tool.py']", False),
         ("command = 'pnpm'\nargs = ['dlx', 'serve']", True),
         ("command = '/usr/bin/bunx'\nargs = ['serve']", True),
         ("command = 'python3'\nargs = ['serve.py']", False),
@@ -228,3 +234,17 @@ def test_a_folder_that_cannot_be_listed_may_hold_what_is_named(tmp_path, monkeyp
 
     monkeypatch.setattr(os, "listdir", refuse)
     assert may_use_project(table, str(tmp_path))
+
+
+@pytest.mark.parametrize("word", ["${a:-", "x1,", "a/", "-a", "%41", "@a=", "..a/"])
+def test_a_long_declaration_is_read_in_linear_time(folder, word):
+    for number in range(300):
+        (folder / f"file{number}").touch()
+    os.utime(folder, (1, 1))
+    times = []
+    for count in (1000, 8000):
+        table = {"command": "uvx", "args": ["package", *[word * count] * 2]}
+        start = process_time()
+        may_use_project(table, str(folder))
+        times.append(process_time() - start)
+    assert times[1] < 24 * times[0] + 0.1  # a square would be 64 times

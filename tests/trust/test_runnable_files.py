@@ -196,3 +196,63 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_its_name_is_shown(skill):
     text = "scripts/pipe cannot be read: it is not a regular file"
     assert read(skill)[1].text == text
     assert read(skill, reader=CodeReader(with_text=True))[1].text == text
+
+
+@pytest.mark.parametrize("name", ["conf.d/", "hooks/deep/", ""])
+def test_a_new_skill_file_makes_no_folder_of_a_program_a_skill(tmp_path, write_files, name):
+    new = {f"{name}old.md": "x", f"{name}SKILL.md": "x"}
+    folder = write_files(tmp_path / "project", {"run.sh": "x", **new})
+    files, _ = runnable_files(str(folder), str(folder), is_skill=False)
+    assert new.keys() <= files.keys()
+
+
+def test_markdown_of_the_skills_of_a_plugin_is_text(tmp_path, write_files):
+    texts = {"skills/pdf/SKILL.md": "x", "skills/pdf/a/b.md": "x", "skills/README.md": "x"}
+    folder = write_files(tmp_path / "project/plugin", {"run.sh": "x", **texts})
+    files, _ = runnable_files(str(folder), str(tmp_path / "project"), is_skill=False)
+    assert set(files) == {"run.sh", "skills/README.md"}
+
+
+def test_units_with_one_reader_share_what_was_read(tmp_path, write_files):
+    project = write_files(tmp_path / "project", {"data/big.txt": "x" * 1000})
+    reader = CodeReader(with_text=True)
+    read_files = []
+    for name in "ab":
+        skill = write_files(project / name, {"scripts/run.py": name})
+        (skill / "data").symlink_to("../data")
+        files, problem = runnable_files(str(skill), str(project), reader=reader)
+        assert problem is None
+        read_files.append(files["../data/big.txt"])
+    assert read_files[0] is read_files[1]
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [("_MOST_VISITS", "has too many files"), ("_MOST_STEPS", "lead through too many folders"),
+     ("_MOST_BYTES", "all together have more than")],
+)  # fmt: skip
+def test_the_limits_are_for_all_units_together(tmp_path, write_files, monkeypatch, limit, text):
+    monkeypatch.setattr(module, limit, 9)
+    project, reader = tmp_path / "project", CodeReader()
+    problems = []
+    for name in "abcd":
+        skill = write_files(project / name, {"scripts/run.py": name * 2, "x": name})
+        (skill / "link").symlink_to("scripts/run.py")
+        problems.append(runnable_files(str(skill), str(project), reader=reader)[1])
+    assert problems[0] is None
+    assert text in problems[-1].text
+
+
+def test_a_part_of_a_long_path_counts_more(tmp_path, write_files, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_STEPS", 50)
+    skill = write_files(tmp_path / "skill", {f"{DEEP}/{DEEP}/{DEEP}/x": "x"})
+    (skill / f"{DEEP}/{DEEP}/{DEEP}/link").symlink_to("./" * 5 + "x")
+    assert runnable_files(str(skill), str(skill))[1] is None
+    (skill / f"{DEEP}/{DEEP}/{DEEP}/more").symlink_to("../deep/" * 10 + "x")
+    assert "too many folders" in runnable_files(str(skill), str(skill))[1].text
+
+
+@pytest.mark.parametrize("text", ["make -sf.git/x.mk", "tar -xvf.git/x", "sh -euc.git/x"])
+def test_git_behind_joined_options_counts(tmp_path, write_files, text):
+    folder = write_files(tmp_path, {".git/x": "x"})
+    assert ".git/x" in runnable_files(str(folder), str(folder), declared=text)[0]

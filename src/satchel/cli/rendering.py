@@ -1,5 +1,6 @@
 """Render entries and diagnostics as lines of text; text from outside is escaped."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -139,12 +140,17 @@ def _shrunk(widths: list[int], least: list[int], available: int) -> list[int]:
 
 
 def say_untrusted(catalog: "Catalog", console: Console) -> bool:
-    """Write to stderr of how many plugins only the data is trusted; return whether there is one."""
+    """Write to stderr of what only the data is trusted; return whether that is a plugin."""
     plugins = catalog.plugins.values()
     number = sum(any(it.code == UNTRUSTED for it in plugin.diagnostics) for plugin in plugins)
-    if number:
+    parts = [f"the code of {count(number, 'plugin')}"] if number else []
+    paths = {it.where.path for it in catalog.diagnostics if it.code == UNTRUSTED}
+    files = map(os.path.basename, sorted(paths - {it.path for it in catalog.all_plugins}))
+    if names := " and ".join(files):
+        parts.append(f"the servers and settings of {names}")
+    if parts:
         console.say(
-            f"not used: the code of {count(number, 'plugin')}, because only the data of the "
+            f"not used: {' and '.join(parts)}, because only the data of the "
             "project is trusted; 'satchel trust' asks about its code"
         )
     return bool(number)

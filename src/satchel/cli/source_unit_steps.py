@@ -12,6 +12,7 @@ from satchel.cli.marketplace_choice import files_of_choice
 from satchel.cli.terminal import Terminal
 from satchel.cli.trust_report import ShownFile, diff_files, file_lines, shown_text
 from satchel.errors import SatchelError
+from satchel.files.file_reader import real_path
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.scan.file_scanner import ScanFinding, ScannedFiles, scan_path
 from satchel.scan.scan_rules import SCAN_RULES
@@ -97,7 +98,8 @@ def folder_diff(before: str, after: str) -> list[str]:
 def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, ShownFile]:
     """Return the files of a folder that have one of the names."""
     paths = {name: os.path.join(folder, *name.split("/")) for name in names if name in digests}
-    return {name: (name, read_code_file(path, folder)) for name, path in sorted(paths.items())}
+    root = real_path(folder)  # the home folder, or that of temporary files, may be a link
+    return {name: (name, read_code_file(path, root)) for name, path in sorted(paths.items())}
 
 
 def _code(unit: SourceUnit) -> Iterator[str]:

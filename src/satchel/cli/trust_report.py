@@ -14,8 +14,9 @@ from satchel.diagnostics import Severity
 from satchel.errors import SatchelError
 from satchel.files.secret_files import is_secret_file
 from satchel.mixed_scripts import mixes_scripts
-from satchel.reports.short_texts import count, short_path
+from satchel.reports.short_texts import count
 from satchel.setup.source_records import AddedFolder
+from satchel.sources.search_roots import home_path
 from satchel.text import lines_of, spell_hidden, unified_lines
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ def print_inventory(
     inventory: ProjectInventory, console: Console, *, with_code: bool = False
 ) -> None:
     """Print everything that a project asks for."""
-    console.out(f"project {shown_text(short_path(inventory.project.folder))}")
+    console.out(f"project {shown_text(home_path(inventory.project.folder))}")
     base = inventory.project.folder
     _section(console, "skill", [_finding_line(item, base) for item in inventory.skills])
     _section(console, "plugin", [_finding_line(item, base) for item in inventory.plugins])
     _section(console, "source", _source_lines(base))
-    _section(console, "code file", _digest_lines(inventory.units))
+    _section(console, "compared file", _digest_lines(inventory.units))
     servers = [f"{item.name} ({item.owner}): {item.text}" for item in inventory.servers]
     _section(console, "server", servers, _shown_server)
     variables = [
@@ -123,7 +124,8 @@ def _finding_line(finding: Any, base: str) -> str:
 
 
 def _digest_lines(units: Mapping[str, CodeUnit]) -> list[str]:
-    return [f"{path} (digest {file.digest[:12]})" for path, file in _contents(units)]
+    digests = ((path, *file.digest.rpartition(":")) for path, file in _contents(units))
+    return [f"{path} ({kind and 'a link, '}digest {it[:12]})" for path, kind, _, it in digests]
 
 
 def _contents(units: Mapping[str, CodeUnit]) -> list[ShownFile]:

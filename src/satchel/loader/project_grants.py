@@ -71,7 +71,7 @@ class Grant:
         elif unit.problem:
             why = unit.problem
         elif trusted := self.trusted(unit.key):
-            why = _changed(unit.change(trusted))
+            why = unit.change(trusted)
         return self._held(path, content, why, instead)
 
     def _held(
@@ -84,14 +84,9 @@ class Grant:
         return make_diagnostic("code-held", Where(path), message, fix)
 
     def refusal_to_start(self, server: str, path: str, change: str | CodeProblem) -> Diagnostic:
-        """Return why a server is not started: a file it may start changed, or a problem."""
-        why = _changed(change) if isinstance(change, str) else change
+        """Return why a server is not started: a file it may use changed, or a problem."""
         also = "; or declare the server in your own satchel.toml"
-        return self._held(path, f"MCP server {server!r} is", why, "it is not started", also)
-
-
-def _changed(name: str) -> str:
-    return f"{name} changed after it was trusted"
+        return self._held(path, f"MCP server {server!r} is", change, "it is not started", also)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

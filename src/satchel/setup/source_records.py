@@ -60,10 +60,10 @@ class AddedFolder:
         self.shown = "./.satchel" if is_project else "~/.satchel"
         self._file = os.path.join(self.path, RECORD_FILE)
 
-    def require_own(self) -> None:
-        """Raise `SatchelError` if a project's folder leads out of the project."""
+    def require_own(self, target: str = "") -> None:
+        """Raise `SatchelError` if a project's folder, or a target, leads out of the project."""
         here = os.path.realpath(self._project)
-        for name in ("", "skills", "plugins", RECORD_FILE):
+        for name in ("", "skills", "plugins", RECORD_FILE, target):
             path = os.path.join(self.path, name)
             if self.is_project and not is_inside(os.path.realpath(path), here):
                 raise SatchelError("leads out of the project", where=path, fix="remove the link")
@@ -81,6 +81,10 @@ class AddedFolder:
             message = "is relative, so it may be another folder now"
             raise SatchelError(message, where=source, fix="remove it, and add it again")
         return address
+
+    def advice(self, command: str) -> str:
+        """Return the advice to run a command of Satchel for this folder."""
+        return f"run 'satchel {command}{' --project' if self.is_project else ''}'"
 
     def target(self, kind: UnitKind, name: str) -> str:
         """Return the folder of a skill or plugin."""

@@ -100,9 +100,10 @@ class CodeUnit:
         return self.key.startswith(_SKILL) and not self.is_of_project
 
     def change(self, trusted: CodeUnit) -> str:
-        """Return what changed since it was trusted: the first file, or `"it"`."""
+        """Return what is not as it was trusted: the first file, or else the unit."""
         names = {*self.files, *trusted.files} - {self.key, *_definitions(self, trusted)}
-        return first_change(*(_digests(it, names) for it in (trusted, self))) or "it"
+        text = _change_text(_digests(trusted, names), _digests(self, names))
+        return text or "it changed after it was trusted"
 
 
 def plugin_unit(
@@ -301,7 +302,7 @@ def programs_unchanged(unit: CodeUnit, trusted: CodeUnit, others: Collection[str
 def change_of_settings(
     server: str, file: SelectionFile, base: str, trusted: CodeUnit | None
 ) -> str | CodeProblem:
-    """Return the first file of a project that one of its servers may use and that changed, or `""`.
+    """Return which file of a project, that one of its servers may use, changed or is new, or `""`.
 
     It is a problem if the files cannot be compared.
     """
@@ -322,7 +323,7 @@ def change_of_plugin(
     trusted: CodeUnit,
     project: CodeUnit | None,
 ) -> str | CodeProblem:
-    """Return the first file on disk that a server of a plugin may use and that changed, or `""`.
+    """Return which file on disk, that a server of a plugin may use, changed or is new, or `""`.
 
     `path` is the folder of the plugin, with `trusted` files, and `base` its project, with those of
     `project`. It is a problem if the files cannot be compared.
@@ -333,7 +334,7 @@ def change_of_plugin(
     now = {name: file.digest for name, file in files.items()}
     tables = (it.table for it in servers if it.name == server)
     problem = next(filter(None, (_used_above(table, base) for table in tables)), problem)
-    if change := problem or first_change(_programs(trusted), now):
+    if change := problem or _change_text(_programs(trusted), now):
         return change
     earlier = _servers_of(project)
     if server not in earlier and all(
@@ -347,8 +348,8 @@ def change_of_plugin(
 def _change_of_project(now: CodeUnit | None, trusted: CodeUnit | None) -> str | CodeProblem:
     if now is None:
         return ""
-    name = first_change(_programs(trusted) if trusted else {}, _programs(now))
-    return now.problem or (name and f"{name}, which its command may use,")
+    before = _programs(trusted) if trusted else {}
+    return now.problem or _change_text(before, _programs(now), ", which its command may use,")
 
 
 def _programs(unit: CodeUnit, others: Iterable[str] = ()) -> dict[str, str]:
@@ -375,6 +376,15 @@ def first_change(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """Return the first file that is not as before, `""` if all are."""
     names = sorted(before.keys() | now.keys())
     return next((name for name in names if before.get(name) != now.get(name)), "")
+
+
+def _change_text(before: Mapping[str, str], now: Mapping[str, str], use: str = "") -> str:
+    """Return which file is not as it was trusted, and whether it is new; `""` if all are."""
+    name = first_change(before, now)
+    change = (
+        "changed after it was trusted" if name in before else "is new since you trusted the project"
+    )
+    return name and f"{name}{use} {change}"
 
 
 def requested_variables(texts: Iterable[object]) -> tuple[str, ...]:

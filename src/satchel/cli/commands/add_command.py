@@ -30,6 +30,7 @@ from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
 from satchel.setup.source_records import AddedFolder
 from satchel.setup.source_units import SourceUnit, SourceUnits, find_units
 from satchel.text import one_line
+from satchel.trust.trust_record import TrustStore
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
 project_option = click.option(
@@ -173,7 +174,11 @@ class _Adder:
         if failures:
             raise SatchelError(f"{failures} of {len(units)} were not added")
         if self.folder.is_project:
-            self.terminal.say("next: satchel trust, since nothing of a project is used before")
+            self.terminal.say(
+                "next: satchel trust, if it has code or scripts; its text is used already"
+                if TrustStore().read(".").record
+                else "next: satchel trust, since nothing of a project is used before"
+            )
 
 
 def _chosen(
@@ -190,6 +195,10 @@ def _chosen(
     names = {unit.name for unit in contents.units} | {entry.name for entry in contents.elsewhere}
     for name in only:
         if name not in names:
+            for unit in contents.units:
+                if name in {skill.name for skill in unit.skills}:
+                    message = f"{name!r} is a skill of the plugin {unit.name!r}"
+                    raise SatchelError(message, fix=f"add all of it with --only {unit.name}")
             raise NotFoundError("skill or plugin of the source", name, near_misses(name, names))
     units = tuple(unit for unit in contents.units if unit.name in only)
     return units, tuple(entry for entry in contents.elsewhere if entry.name in only)
@@ -203,9 +212,9 @@ def _require_free(folder: AddedFolder, unit: SourceUnit, address: SourceAddress)
     for record in folder.records():
         if (record.kind, record.name) == (unit.kind, unit.name):
             if record.source == folder.recorded(address):
-                fix = f"run 'satchel update {unit.name}'"
+                fix = folder.advice(f"update {unit.name}")
                 raise SatchelError("was added before", where=target, fix=fix)
-            fix = f"run 'satchel remove {unit.name}' first"
+            fix = f"{folder.advice(f'remove {unit.name}')} first"
             raise SatchelError(f"was added from {record.source}", where=target, fix=fix)
     raise SatchelError(
         "exists, and was not added by 'satchel add'", where=target, fix="move it away"

@@ -1,5 +1,6 @@
 """`satchel call`: call a tool as a model would."""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -10,10 +11,13 @@ from satchel.cli.console import Console
 from satchel.cli.disabled_plugins import of_disabled_plugin
 from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError, SatchelError
+from satchel.reports.short_texts import status_label
 
 if TYPE_CHECKING:
     import satchel
+    from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import ToolEntry
+    from satchel.diagnostics import Diagnostic
 
 
 _PATIENCE = 5.0
@@ -62,29 +66,44 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
     try:
         entry = app.catalog.tool(name)
     except NotFoundError as problem:
-        if error := of_disabled_plugin(app.catalog, problem):
-            raise error from None
-        # The tool may belong to a plugin that failed to load, or else to another broken source.
-        failed = [
-            item
-            for plugin in app.catalog.all_plugins
-            if plugin.state == "failed"
-            for item in plugin.diagnostics
-        ]
-        errors = [
-            item for item in (*failed, *app.catalog.diagnostics) if item.severity is Severity.ERROR
-        ]
-        if problem.near or not errors:
-            raise
-        message = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
-        raise SatchelError(message, where=str(errors[0].where), fix=errors[0].fix) from None
+        raise of_disabled_plugin(app.catalog, problem) or _unknown(app.catalog, problem) from None
     if entry.diagnostics and entry.state in {"held", "failed", "disabled"}:
         last = entry.diagnostics[-1]
         raise SatchelError(_about(name, last.message), where=str(last.where), fix=last.fix)
     if app.catalog.tools.get(entry.name) is not entry:
+        held = [it.name for it in app.catalog.all_plugins if status_label(it) == "held"]
+        if entry.source in held:
+            raise SatchelError(f"tool {name!r} of {entry.source} is held", fix="see above")
         fix = "run 'satchel doctor' for the reason"
         raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)
     return entry
+
+
+def _unknown(catalog: "Catalog", problem: NotFoundError) -> SatchelError:
+    """Return the error for an unknown tool, with what may be the reason that it is missing."""
+    # It may be one of a plugin that failed to load, of servers, or of another broken source.
+    failed = [it for it in catalog.all_plugins if it.state == "failed"]
+    items = [*(item for plugin in failed for item in plugin.diagnostics), *catalog.diagnostics]
+    held = [item for item in items if item.code == "code-held" and _servers_in(item)]
+    errors = [item for item in items if item.severity is Severity.ERROR]
+    if not held and (problem.near or not errors):
+        return problem
+    # Names of tools often begin with that of their server.
+    start = re.split("[_-]", problem.name)[0]
+    reasons = [*held, *errors]
+    first = min(reasons, key=lambda it: f" {start}" not in _servers_in(it).replace("'", ""))
+    servers = _servers_in(first)
+    if first in held:
+        return SatchelError(f"{problem.message}, but {servers} is held", fix="see above")
+    why = f"the tools of {servers} are missing" if servers else "there are errors; the first"
+    message = f"{problem.message}, but {why}: {first.message!r}"
+    return SatchelError(message, where=str(first.where), fix=first.fix)
+
+
+def _servers_in(item: "Diagnostic") -> str:
+    """Return the MCP server, or the servers of a file, that a diagnostic is about, or `""`."""
+    match = re.match(r"(MCP )?server \S+|what \S+ enables, configures and starts", item.message)
+    return match[0] if match else ""
 
 
 def _about(name: str, message: str) -> str:

@@ -10,13 +10,14 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
-from satchel.cli.rendering import say_untrusted, summary, table
+from satchel.cli.rendering import diagnostic_line, say_untrusted, summary, table
 from satchel.reports.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
 from satchel.reports.short_texts import (
     count,
     count_units,
     has_code_not_run,
     is_not_enabled,
+    joined_names,
     short_path,
     status_label,
 )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import Entry
+    from satchel.mcp_servers.server_options import ServerConfig
 
 _CONTRACTS = "contracts"
 _SECTIONS = ("skills", "tools", "groups", "plugins", _CONTRACTS)
@@ -47,7 +49,8 @@ def command(
     manifest, so tools that code creates, or that the hooks of a package return, are missing.
     Contracts are only known with --run.
     """
-    catalog = sources.open(run_code=run).catalog
+    app = sources.open(run_code=run)
+    catalog = app.catalog
     if section == _CONTRACTS:
         _list_contracts(catalog, console, long=long, as_json=as_json)
         if not (run or say_untrusted(catalog, console)):
@@ -72,7 +75,16 @@ def command(
             )
         if {"tool", "plugin"} & {*kinds}:
             say_untrusted(catalog, console)
+            _say_servers(app.declared_mcp_servers.values(), console, why=section is not None)
     summary(catalog, console, ran_code=run)
+
+
+def _say_servers(servers: "Iterable[ServerConfig]", console: Console, *, why: bool) -> None:
+    """Write which servers have tools that are not listed; `why` reads all that they may use."""
+    if names := joined_names(server.name for server in servers):
+        console.say(f"not listed: tools of MCP servers, which list does not start: {names}")
+    for problem in filter(None, (server.start_problem() for server in servers if why)):
+        console.say(diagnostic_line(problem))
 
 
 def _size(kind: str, entries: "Sequence[Entry]") -> str:

@@ -12,7 +12,7 @@ from satchel.cli.base_command import CatalogCommand, Sources, is_said_once
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
 from satchel.cli.mcp_login import log_in, log_out
-from satchel.cli.rendering import table
+from satchel.cli.rendering import diagnostic_line, table
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
@@ -55,11 +55,18 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     app = sources.open(run_code=False)
     servers = app.declared_mcp_servers
     _say_diagnostics(app, console)
-    records = [server_json(name, item) for name, item in servers.items()]
+    records = []
+    for name, item in servers.items():
+        if problem := item.start_problem():
+            console.say(diagnostic_line(problem))
+        records.append({**server_json(name, item), "held": problem is not None})
     if as_json:
         console.json(records)
         return
-    rows = [(r["name"], r["transport"], r["where"], r["plugin"] or r["path"]) for r in records]
+    rows = []
+    for record in records:
+        state = "held" if record["held"] else record["transport"]
+        rows.append((record["name"], state, record["where"], record["plugin"] or record["path"]))
     table(rows, console)
     console.say(count(len(servers), "server"))
 

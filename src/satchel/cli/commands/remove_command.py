@@ -19,22 +19,22 @@ from satchel.trust.tree_digest import folder_digest
 
 
 @click.command("remove", cls=Command)
-@click.argument("name")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @project_option
 @yes_option
-def command(console: Console, *, name: str, project: bool, yes: bool) -> None:
-    """Remove a skill or plugin that 'satchel add' added.
+def command(console: Console, *, names: tuple[str, ...], project: bool, yes: bool) -> None:
+    """Remove skills or plugins that 'satchel add' added.
 
     NAME may be skill:NAME or plugin:NAME. You are asked only if its files were changed since then.
     The configured values of a plugin stay; 'satchel uninstall NAME --purge' removes them.
     """
     folder = AddedFolder(is_project=project)
     folder.require_own()
-    records = chosen_records(folder, (name,))
-    if len(records) > 1:
-        fix = "write skill:NAME or plugin:NAME"
-        raise SatchelError(f"{name!r} is a skill and a plugin", fix=fix)
-    for record in records:
+    for name in names:
+        if len(chosen_records(folder, (name,))) > 1:
+            fix = "write skill:NAME or plugin:NAME"
+            raise SatchelError(f"{name!r} is a skill and a plugin", fix=fix)
+    for record in chosen_records(folder, names):
         target = folder.target(record.kind, record.name)
         if os.path.isdir(target) and folder_digest(target) != record.digest:
             question = f"{record.kind} {record.name} was changed since it was added. Remove it?"

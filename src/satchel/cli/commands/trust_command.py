@@ -15,7 +15,7 @@ from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.files.compiled_cache import forget_compiled
 from satchel.files.file_reader import reason_of
-from satchel.reports.short_texts import count, short_path
+from satchel.reports.short_texts import count
 from satchel.sources.search_roots import home_path
 from satchel.trust.code_units import CodeUnit
 from satchel.trust.project_inventory import ProjectInventory, read_inventory
@@ -251,4 +251,4 @@ def _digests(units: Mapping[str, CodeUnit]) -> dict[str, str]:
 
 
 def _shown(path: str) -> str:
-    return shown_text(short_path(os.path.abspath(path)))
+    return shown_text(home_path(os.path.abspath(path)))

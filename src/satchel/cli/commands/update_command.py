@@ -20,6 +20,7 @@ from satchel.cli.source_unit_steps import (
 from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
 from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
+from satchel.reports.short_texts import joined_names
 from satchel.setup.artefact_signatures import Signer, recorded, time_of
 from satchel.setup.source_addresses import SourceAddress
 from satchel.setup.source_fetch import FetchedSource, fetched
@@ -42,6 +43,7 @@ def command(console: Console, *, names: tuple[str, ...], project: bool, yes: boo
     and --yes does not agree to it.
     """
     folder = AddedFolder(is_project=project)
+    folder.require_own()
     by_source: dict[str, list[SourceRecord]] = {}
     for record in chosen_records(folder, names):
         by_source.setdefault(record.source, []).append(record)
@@ -85,7 +87,7 @@ class _Updater:
         target = self.folder.target(record.kind, record.name)
         title = _title(record)
         try:
-            unit = _newest(record, target, units)
+            unit = _newest(record, self.folder, units)
             doubt = _doubt(record, source.signers)
             with as_placed(unit, source) as new:
                 now = folder_digest(target)
@@ -119,16 +121,19 @@ def _title(record: SourceRecord) -> str:
     return one_line(f"{record.kind} {record.name}")
 
 
-def _newest(record: SourceRecord, target: str, units: Iterable[SourceUnit]) -> SourceUnit:
+def _newest(record: SourceRecord, folder: AddedFolder, units: Iterable[SourceUnit]) -> SourceUnit:
     """Return the new version of what was added. Raises `SatchelError` if there is none."""
+    target = folder.target(record.kind, record.name)
+    folder.require_own(target)
     if not os.path.isdir(target):
-        raise SatchelError(f"is gone; run 'satchel remove {record.name}'", where=target)
+        raise SatchelError(f"is gone; {folder.advice(f'remove {record.name}')}", where=target)
     for unit in units:
         if (unit.kind, unit.name) == (record.kind, record.name):
             require_valid(unit)
             return unit
     message = f"has no {record.kind} {record.name!r} any more; the old version stays"
-    raise SatchelError(message, where=record.source)
+    names = joined_names(unit.name for unit in units)
+    raise SatchelError(message, where=record.source, fix=names and f"it has: {names}")
 
 
 def _doubt(record: SourceRecord, signers: tuple[Signer, ...]) -> str:
