@@ -228,19 +228,29 @@ def test_units_with_one_reader_share_what_was_read(tmp_path, write_files):
 
 @pytest.mark.parametrize(
     ("limit", "text"),
-    [("_MOST_VISITS", "has too many files"), ("_MOST_STEPS", "lead through too many folders"),
-     ("_MOST_BYTES", "all together have more than")],
+    [(("_MOST_FILES", 5), "the project has too many files"),
+     (("_MOST_STEPS", 3), "all links of the project"),
+     (("_MOST_BYTES", 9), "all together have more")],
 )  # fmt: skip
-def test_the_limits_are_for_all_units_together(tmp_path, write_files, monkeypatch, limit, text):
-    monkeypatch.setattr(module, limit, 9)
+def test_all_units_together_have_limits(tmp_path, write_files, monkeypatch, limit, text):
+    monkeypatch.setattr(module, *limit)
     project, reader = tmp_path / "project", CodeReader()
     problems = []
-    for name in "abcd":
-        skill = write_files(project / name, {"scripts/run.py": name * 2, "x": name})
-        (skill / "link").symlink_to("scripts/run.py")
+    for name in "abcdefghijkl":
+        skill = write_files(project / name, {"scripts/run.py": name, "x": name})
+        (skill / "link").symlink_to("x")
         problems.append(runnable_files(str(skill), str(project), reader=reader)[1])
     assert problems[0] is None
     assert text in problems[-1].text
+
+
+def test_a_file_that_is_too_large_is_a_problem_of_its_unit_only(tmp_path, write_files, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_BYTES", 9)
+    reader = CodeReader()
+    large = write_files(tmp_path / "large", {"x": "x" * 10})
+    small = write_files(tmp_path / "small", {"x": "x"})
+    assert runnable_files(str(large), str(large), reader=reader)[1] is not None
+    assert runnable_files(str(small), str(small), reader=reader)[1] is None
 
 
 def test_a_part_of_a_long_path_counts_more(tmp_path, write_files, monkeypatch):

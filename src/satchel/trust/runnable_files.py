@@ -32,8 +32,6 @@ from satchel.settings import MIB
 from satchel.sources.skill_findings import SKILL_FILE
 
 _MOST_FILES = 100_000
-"""Files and folders of one unit; a reader may visit a few times as many."""
-_MOST_VISITS = 5 * _MOST_FILES
 _MOST_BYTES = 8 * 1024 * MIB
 _CHUNK = MIB
 _LARGEST_TEXT = MIB
@@ -43,6 +41,8 @@ _SYSTEM_FOLDERS = ("/proc", "/dev")
 _MOST_LINKS = 40
 _MOST_STEPS = 500_000
 """Parts of the paths of all links together; a part of a long path counts more."""
+_TOGETHER = 5
+"""How many times the files and steps of one unit all units of a project may have."""
 _LONG_PATH = 100
 _GIT = re.compile(r"(?<![\w.-])(-\w+)?\.git(?![\w.-])")
 """The name in a declaration, also behind short options."""
@@ -130,7 +130,7 @@ class CodeReader:
     def read(self, name: str, path: str, bounds: str) -> CodeFile:
         """Read a file, or the text of a link. Raises `UnreadableFileError`."""
         self._visits += 1
-        if self._visits > _MOST_VISITS:
+        if self._visits > _TOGETHER * _MOST_FILES:
             raise UnreadableFileError("all that may run of the project has too many files")
         try:
             if os.path.islink(path):
@@ -148,18 +148,18 @@ class CodeReader:
         raise UnreadableFileError(f"{name} cannot be read: {reason}")
 
     def _read(self, path: str, stamp: Stamp, bounds: str) -> CodeFile:
-        self._bytes += stamp.size
-        if self._bytes > _MOST_BYTES:
+        if self._bytes + stamp.size > _MOST_BYTES:
             raise UnreadableFileError(f"all together have more than {_MOST_BYTES // MIB} MiB")
+        self._bytes += stamp.size
         if self.with_text:
             return read_code_file(path, bounds)
         return CodeFile(_cached_digest(path, stamp) if stamp.is_settled() else file_digest(path))
 
     def count_steps(self, steps: int) -> None:
-        """Count parts of the paths of links. Raises `UnreadableFileError` if there are too many."""
+        """Count those of one unit. Raises `UnreadableFileError` if all together are too many."""
         self._steps += steps
-        if self._steps > _MOST_STEPS:
-            raise UnreadableFileError("its links lead through too many folders")
+        if self._steps > _TOGETHER * _MOST_STEPS:
+            raise UnreadableFileError("all links of the project lead through too many folders")
 
 
 class _Place(NamedTuple):
@@ -181,6 +181,7 @@ class _Walk:
     def __init__(self, folder: str, bounds: str, reader: CodeReader) -> None:
         self.root, self.bounds, self.reader = real_path(folder), real_path(bounds), reader
         self.waiting, self.folders = [_Place(self.root)], set[str]()
+        self.steps = 0
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield the names of all files and links, with their paths; some come twice."""
@@ -222,6 +223,13 @@ class _Walk:
                 has_texts = place.has_texts and entry.name != "scripts"
                 self.waiting.append(_Place(entry.path, place.is_whole, has_texts))
 
+    def count_steps(self, steps: int) -> None:
+        """Count parts of the paths of links. Raises `UnreadableFileError` if there are too many."""
+        self.steps += steps
+        self.reader.count_steps(steps)
+        if self.steps > _MOST_STEPS:
+            raise UnreadableFileError("its links lead through too many folders")
+
     def may_be_skill(self, path: str) -> bool:
         """Return whether a folder is where skills are, so that a SKILL.md makes it one."""
         above = os.path.dirname(os.path.relpath(path, self.bounds))
@@ -239,7 +247,7 @@ class _Walk:
 
     def behind(self, link: str) -> Iterator[str]:
         """Yield the file that a link leads to; a folder waits."""
-        target = _target_of(link, _name(link, self.root), self.bounds, self.reader.count_steps)
+        target = _target_of(link, _name(link, self.root), self.bounds, self.count_steps)
         if not (is_inside(target, self.bounds) and os.path.exists(target)):
             return
         parts = os.path.relpath(target, self.bounds).split(os.sep)
