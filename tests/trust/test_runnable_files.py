@@ -1,6 +1,7 @@
 """All files of a skill are compared, whatever of it is served."""
 
 import os
+from socket import AF_UNIX, socket
 
 import pytest
 
@@ -105,6 +106,7 @@ def test_markdown_of_a_skill_counts_in_scripts_and_behind_links(skill, write_fil
     names = {"SKILL.md", "a.md", "lib/a.md", "docs/a.md", "more/scripts/a.md"}
     write_files(skill, {**dict.fromkeys(names, "x"), "scripts/deep/a.md": "x"})
     (skill / "b.md").symlink_to("a.md")
+    (skill / "c.sh").symlink_to("a.md")
     (skill / "scripts/docs").symlink_to("../docs")
     files, _ = read(skill, with_skill_texts=False)
     markdown = {name for name in files if name.endswith(".md")}
@@ -266,3 +268,25 @@ def test_a_part_of_a_long_path_counts_more(tmp_path, write_files, monkeypatch):
 def test_git_behind_joined_options_counts(tmp_path, write_files, text):
     folder = write_files(tmp_path, {".git/x": "x"})
     assert ".git/x" in runnable_files(str(folder), str(folder), declared=text)[0]
+
+
+def test_markdown_behind_a_link_is_text_if_the_link_is_named_so(tmp_path, write_files):
+    project = write_files(tmp_path / "project", {"docs/a.md": "x", "docs/run.md": "x"})
+    skill = write_files(project / "skill", {"SKILL.md": "x", "scripts/run.py": "x"})
+    (skill / "a.md").symlink_to("../docs/a.md")
+    (skill / "run.sh").symlink_to("../docs/run.md")
+    (skill / "scripts/b.md").symlink_to("../../docs/b.md")
+    (project / "docs/b.md").write_text("x")
+    files, problem = runnable_files(str(skill), str(project))
+    assert problem is None
+    own = {"a.md", "run.sh", "scripts/b.md", "scripts/run.py"}
+    assert set(files) == {*own, "../docs/run.md", "../docs/b.md"}
+    assert "../docs/a.md" in runnable_files(str(skill), str(project), declared="a.md")[0]
+
+
+def test_a_socket_cannot_run_and_a_pipe_can(skill):
+    with socket(AF_UNIX) as listening:
+        listening.bind(os.path.relpath(skill / "s"))
+        assert set(digests(skill)) == {"scripts/run.py"}
+    os.mkfifo(skill / "pipe")
+    assert "pipe cannot be read" in read(skill)[1].text

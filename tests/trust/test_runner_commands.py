@@ -74,7 +74,7 @@ def test_a_runner_inside_another_command(line, inner):
         ("uvx --directory X acme", False, "uvx --directory *** acme"),
         ("uvx python -m X", False, "uvx python -m ***"),
         ("uvx --offline -- acme", True, "uvx --offline -- acme"),
-        ("uv tool run acme", False, "uv tool run acme"),
+        ("uv tool run acme", True, "uv tool run acme"),
         ("docker run -e A=X acme", False, "docker run -e A=*** acme"),
     ],
 )

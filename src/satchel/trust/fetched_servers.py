@@ -182,6 +182,8 @@ def is_container(command: str, args: Sequence[str]) -> bool:
 
 def fetches_only(command: str, args: Sequence[str], folder: str) -> bool:
     """Return whether a command in a folder is one that fetches what it starts."""
+    if command == "uv" and [*args[:2]] == ["tool", "run"]:
+        command, args = "uvx", args[2:]
     settings = _FETCHERS.get(command)
     if settings is None or not _is_fetched(command, args):
         return False

@@ -79,8 +79,9 @@ def runnable_files(
     Left out are `.git`, compiled files that Python makes again, unless `with_compiled`, and, unless
     `with_skill_texts`, Markdown of skills outside of their `scripts`. A skill is the folder itself,
     if `is_skill`, or a folder with a SKILL.md below one called `skills`. What `declared` names is
-    never left out, and no Markdown that a link leads to. Links are followed inside `bounds`; names
-    of files outside of the folder begin with `..`. Of other links only the text counts.
+    never left out, and no Markdown behind a link that is not named as Markdown. Links are followed
+    inside `bounds`; names of files outside of the folder begin with `..`. Of other links only the
+    text counts.
     """
     walk, files = _Walk(folder, bounds, reader or CodeReader()), dict[str, CodeFile]()
     walk.is_skill = is_skill
@@ -214,7 +215,7 @@ class _Walk:
         for entry in entries:
             if entry.is_symlink():
                 yield entry.path
-                yield from self.behind(entry.path)
+                yield from self.behind(entry.path, is_text=self.is_text(entry, place))
             elif self.is_left_out(entry, place):
                 continue
             elif not entry.is_dir():
@@ -241,11 +242,17 @@ class _Walk:
             return False
         if entry.name == ".git":
             return not _GIT.search(self.declared)
-        if place.has_texts and not self.with_skill_texts and entry.name.endswith(".md"):
-            return entry.is_file() and _folded(entry.name) not in self.declared
+        if self.is_text(entry, place) or _is_socket(entry):
+            return True
         return not self.with_compiled and is_replaceable(entry.path)
 
-    def behind(self, link: str) -> Iterator[str]:
+    def is_text(self, entry: os.DirEntry[str], place: _Place) -> bool:
+        """Return whether a file is text of a skill, which does not count, by its name."""
+        if not place.has_texts or self.with_skill_texts or not entry.name.endswith(".md"):
+            return False
+        return entry.is_file() and _folded(entry.name) not in self.declared
+
+    def behind(self, link: str, *, is_text: bool) -> Iterator[str]:
         """Yield the file that a link leads to; a folder waits."""
         target = _target_of(link, _name(link, self.root), self.bounds, self.count_steps)
         if not (is_inside(target, self.bounds) and os.path.exists(target)):
@@ -255,9 +262,17 @@ class _Walk:
         if os.path.isdir(target):
             self.waiting.append(_Place(target, is_whole, has_texts=False))
             return
+        if is_text and target.endswith(".md") and not is_whole:
+            return
         yield target
         if is_whole:
             self.waiting.append(_Place(os.path.dirname(target), is_whole, has_texts=False))
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    """Return whether it is a socket, which cannot be opened as a file."""
+    is_other = not (entry.is_file() or entry.is_dir())
+    return is_other and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
 def _name(path: str, root: str) -> str:
