@@ -175,6 +175,42 @@ def test_held_code_of_a_disabled_plugin_is_in_no_way(run, here, toolkit, write_s
     assert "code-held" in run("list").stderr
 
 
+@pytest.fixture
+def own_skill(here, skill_text, write_files):
+    """A folder that is a skill, and says so if it is a project."""
+    sources = '[sources]\nskills = ["."]\n'
+    return write_files(here, {"SKILL.md": skill_text("here"), "satchel.toml": sources})
+
+
+@pytest.mark.parametrize("script", ["", "scripts/run.py"])
+def test_a_folder_that_is_a_skill_is_locked_without_the_lock_file(run, own_skill, script):
+    if script:
+        (own_skill / "scripts").mkdir()
+        (own_skill / script).touch()
+    options = ("--skills", ".")
+    for _ in range(2):
+        assert run("lock", *options).stdout == "wrote satchel.lock: 1 skill\n"
+        assert run("lock", "--check", *options).exit_code == 0
+        for flag in ("--locked", "--frozen"):
+            result = run("show", "here", flag, *options)
+            assert (result.exit_code, "differs" in result.output) == (0, False)
+    (own_skill / "more").mkdir()
+    (own_skill / "more/satchel.lock").touch()
+    assert "changed skill here" in run("lock", "--check", *options).stdout
+
+
+def test_a_project_that_is_a_skill_stays_trusted_when_it_is_locked(run, own_skill, write_files):
+    write_files(own_skill, {"scripts/run.py": "", "more/satchel.lock": ""})
+    run("trust", "--code")
+    for _ in range(2):
+        assert run("lock").stdout == "wrote satchel.lock: 1 skill\n"
+        result = run("lock", "--check")
+        assert (result.exit_code, "code-held" in result.stderr) == (0, False)
+    assert run("trust", "--diff").stdout.count("satchel.lock") == 0
+    (own_skill / "more/satchel.lock").write_text("x")
+    assert "more/satchel.lock changed after it was trusted" in run("list").stderr
+
+
 def test_a_new_file_says_how_it_differs_from_the_one_that_it_replaces(run, here, locked):
     result = run("lock", *locked[:2])
     assert result.stdout == "wrote satchel.lock: 1 skill\n"

@@ -149,7 +149,7 @@ class LockGuard:
         if finding.remote is not None:
             return finding  # a command, whose only file is in memory
         try:
-            reader = LockedSkillReader.of(finding)
+            reader = LockedSkillReader.of(finding, self._places.file)
         except UnreadableFileError:
             reader = None
         if reader is None or reader.digest != entry.values["digest"]:
