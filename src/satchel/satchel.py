@@ -144,11 +144,8 @@ class Satchel:
         """Load everything, and compare it with the lock file."""
         until = None if plugin_wait is None else time.monotonic() + plugin_wait
         self._reconciler.reconcile(ReconcileOptions(retry=True, wait_until=until))
-        guard = self._reconciler.config.lock
-        if guard is None:
-            return
         try:
-            guard.require(self.lock_contents(guard.file))
+            self.require_locked()
         except BaseException:
             self.close()
             raise
@@ -557,7 +554,7 @@ class Satchel:
         Raises `SatchelError` for a difference; if frozen, only for something that is missing.
         """
         if (guard := self._reconciler.config.lock) is not None:
-            guard.require(self.lock_contents(guard.file))
+            guard.require(self.lock_contents(guard.file), self.catalog.diagnostics)
 
     def __enter__(self) -> Self:
         return self

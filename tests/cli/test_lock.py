@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from satchel.trust.trust_record import TrustStore
+
 PLAIN = Path(__file__).parents[1] / "mcp_servers" / "plain.py"
 
 
@@ -69,7 +71,11 @@ def test_a_reviewed_file_is_not_replaced_by_an_empty_or_from_a_broken_one(run, h
     before = file.read_bytes()
     result = run("lock")
     assert (result.exit_code, result.stdout, file.read_bytes()) == (1, "", before)
-    assert "not read: ./skills, ./plugins" in result.stderr
+    reason = "cannot be locked while it is not trusted: satchel.lock would lose 1 skill, 1 plugin"
+    assert reason in result.stderr
+    (here / "other").mkdir()
+    result = run("lock", "--skills", "other")
+    assert (result.exit_code, result.stdout, file.read_bytes()) == (1, "", before)
     assert "has 1 skill, 1 plugin, 1 group, but nothing is loaded now" in result.stderr
     file.write_text("<<<<<<< HEAD\n")
     result = run("lock", *locked)
@@ -87,6 +93,122 @@ def test_nothing_is_written_or_compared_while_code_is_held(run, here, toolkit, o
     assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
     assert "plugins/demo: cannot be locked while it is held" in result.stderr
     assert "satchel trust" in result.stderr
+
+
+@pytest.fixture
+def without_trust(run, here, toolkit, write_skill):
+    """A locked project that is no longer trusted as it was, in a home with a skill of its own."""
+    write_skill(Path.home() / ".satchel/skills", "own")
+    server = {"url": "https://example.com/mcp"}
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": {"far": server}}))
+
+    def without_trust(level: str) -> bytes:
+        assert run("trust", "--code").exit_code == 0
+        assert run("lock", "--no-connect").exit_code == 0
+        if level == "broken":
+            Path(TrustStore().stamp(".")[0]).write_text("{")
+        else:
+            assert run("trust", "--data" if level == "data" else "--revoke").exit_code == 0
+        return (here / "satchel.lock").read_bytes()
+
+    return without_trust
+
+
+@pytest.mark.parametrize("project", [(), ("--project",)])
+@pytest.mark.parametrize("level", ["none", "data", "broken"])
+def test_what_is_locked_is_not_lost_for_want_of_trust(run, here, without_trust, level, project):
+    before = without_trust(level)
+    lost = "1 server" if level == "data" else "1 plugin, 1 server, 1 group"
+    for option in ((), ("--check",), ("--diff",)):
+        result = run("lock", "--no-connect", *option, *project)
+        assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
+        assert f"while it is not trusted: satchel.lock would lose {lost} (" in result.stderr
+        assert "satchel trust" in result.stderr
+        assert "run 'satchel lock" not in result.stderr
+
+
+@pytest.mark.parametrize("project", [(), ("--project",)])
+@pytest.mark.parametrize("level", ["none", "data", "broken"])
+@pytest.mark.parametrize("flag", ["--locked", "--frozen"])
+def test_want_of_trust_is_the_reason_that_something_locked_is_missing(
+    run, without_trust, level, project, flag
+):
+    without_trust(level)
+    result = run("list", flag, *project)
+    assert (result.exit_code, "removed server far" in result.stderr) == (1, True)
+    reason = "only the data of its project is trusted" if level == "data" else "is not trusted"
+    assert reason in result.stderr
+    assert "satchel trust" in result.stderr
+    assert "satchel lock" not in result.stderr
+
+
+def test_held_code_is_the_reason_that_something_locked_is_changed(run, toolkit):
+    run("trust", "--code")
+    run("lock")
+    (toolkit / "demo/tools.py").write_text("x = 1\n")
+    output = run("list", "--locked").stderr
+    assert "tools.py changed after it was trusted" in output
+    assert "changed plugin demo" in output
+    assert "satchel lock" not in output
+
+
+def test_a_project_of_which_the_data_is_trusted_can_be_locked(run, here, without_trust):
+    without_trust("data")
+    (here / "satchel.lock").unlink()
+    assert run("lock").stdout == "wrote satchel.lock: 1 skill, 1 plugin, 1 group\n"
+    assert run("lock", "--check").exit_code == 0
+    (here / "plugins/demo/tools.py").write_text("x = 1\n")
+    assert "changed plugin demo" in run("lock").stderr
+    assert run("list", "--locked").exit_code == 0
+
+
+def test_held_code_of_a_disabled_plugin_is_in_no_way(run, here, toolkit, write_skill):
+    write_skill(here / "skills", "greet")
+    run("trust", "--code")
+    run("lock")
+    (toolkit / "demo/tools.py").write_text("x = 1\n")
+    run("disable", "demo", "--force")
+    assert "code-held" not in run("list").stderr
+    assert "removed plugin demo" in run("lock").stderr
+    assert run("lock", "--check").exit_code == 0
+    run("enable", "demo", "--force")
+    assert "code-held" in run("list").stderr
+
+
+@pytest.fixture
+def own_skill(here, skill_text, write_files):
+    """A folder that is a skill, and says so if it is a project."""
+    sources = '[sources]\nskills = ["."]\n'
+    return write_files(here, {"SKILL.md": skill_text("here"), "satchel.toml": sources})
+
+
+@pytest.mark.parametrize("script", ["", "scripts/run.py"])
+def test_a_folder_that_is_a_skill_is_locked_without_the_lock_file(run, own_skill, script):
+    if script:
+        (own_skill / "scripts").mkdir()
+        (own_skill / script).touch()
+    options = ("--skills", ".")
+    for _ in range(2):
+        assert run("lock", *options).stdout == "wrote satchel.lock: 1 skill\n"
+        assert run("lock", "--check", *options).exit_code == 0
+        for flag in ("--locked", "--frozen"):
+            result = run("show", "here", flag, *options)
+            assert (result.exit_code, "differs" in result.output) == (0, False)
+    (own_skill / "more").mkdir()
+    (own_skill / "more/satchel.lock").touch()
+    assert "changed skill here" in run("lock", "--check", *options).stdout
+
+
+def test_a_project_that_is_a_skill_stays_trusted_when_it_is_locked(run, own_skill, write_files):
+    write_files(own_skill, {"scripts/run.py": "", "more/satchel.lock": ""})
+    run("trust", "--code")
+    for _ in range(2):
+        assert run("lock").stdout == "wrote satchel.lock: 1 skill\n"
+        result = run("lock", "--check")
+        assert (result.exit_code, "code-held" in result.stderr) == (0, False)
+    assert run("trust", "--diff").stdout.count("satchel.lock") == 0
+    (own_skill / "more/satchel.lock").write_text("x")
+    assert "more/satchel.lock changed after it was trusted" in run("list").stderr
 
 
 def test_a_new_file_says_how_it_differs_from_the_one_that_it_replaces(run, here, locked):

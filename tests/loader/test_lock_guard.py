@@ -160,7 +160,7 @@ def test_a_broken_skill_and_one_that_is_given_in_code_are_not_compared(file):
 
 
 def test_what_cannot_be_read_has_no_digest_and_is_not_used(opened, here, monkeypatch):
-    def fail(_finding: object) -> str:
+    def fail(*_: object) -> str:
         raise UnreadableFileError("permission denied")
 
     monkeypatch.setattr("satchel.loader.lock_entries.digest_of_finding", fail)
@@ -292,6 +292,21 @@ def test_no_script_runs_in_a_folder_that_changed(opened, file, here, name):
     (result,) = session.step().execute_sync([call])
     assert result.is_error
     assert f"'{name}' changed" in result.text
+
+
+def test_scripts_of_a_skill_run_while_the_lock_file_in_it_is_written_again(here, request):
+    file = here / "skills/greet/satchel.lock"
+    file.write_text(Satchel(file.parent).lock_contents(file).text)
+    app = Satchel(file.parent, locked=file, frozen=True)
+    request.addfinalizer(app.close)
+    session = app.session(scripts=True)
+    session.step().call_sync("load_skill", {"name": "greet"})
+    run = {"skill": "greet", "script": "scripts/run.py"}
+    append(file)
+    assert "ran" in session.step().call_sync("run_skill_script", run).text
+    (file.parent / "scripts/satchel.lock").touch()
+    refused = session.step().call_sync("run_skill_script", run)
+    assert (refused.is_error, "scripts/satchel.lock" in refused.text) == (True, True)
 
 
 def test_frozen_watches_nothing(opened, file, here, monkeypatch):

@@ -16,6 +16,7 @@ from satchel.trust.code_units import (
     LISTING,
     change_of_plugin,
     change_of_settings,
+    change_of_skill,
     plugin_unit,
     project_of_plugin,
     project_of_settings,
@@ -186,6 +187,27 @@ def test_the_scripts_of_a_skill_are_code(tmp_path, write_skill):
     (finding,) = scan_skills(root, Limits()).findings.values()
     unit = skill_unit(finding, str(tmp_path))
     assert (unit.key, list(unit.files)) == ("//skills/pdf", ["scripts/run.py"])
+
+
+def test_a_projects_own_files_count_in_no_skill_that_is_the_project(tmp_path, write_files):
+    own = dict.fromkeys(("satchel.lock", "satchel.toml", ".mcp.json"), "")
+    inner = {f"more/{name}": text for name, text in own.items()}
+    write_files(tmp_path, {"SKILL.md": "", "scripts/run.py": "", **own, **inner})
+
+    def files(scope=Precedence.PROJECT, base=tmp_path):
+        root = search_root(tmp_path, RootKind.SKILLS, scope)
+        (finding,) = scan_skills(root, Limits()).findings.values()
+        return {name: it.digest for name, it in skill_unit(finding, str(base)).files.items()}
+
+    trusted = files()
+    assert set(trusted) == {"scripts/run.py", *inner}
+    # In the folder of a larger project, or in a plugin that is installed, they are like others.
+    for other in (files(base=tmp_path.parent), files(Precedence.PLUGIN)):
+        assert set(other) == {*trusted, *own}
+    (tmp_path / "satchel.lock").write_text("x")
+    assert change_of_skill(str(tmp_path), str(tmp_path), trusted) == ""
+    (tmp_path / "more/satchel.lock").write_text("x")
+    assert change_of_skill(str(tmp_path), str(tmp_path), trusted) == "more/satchel.lock"
 
 
 def test_a_script_that_is_too_large_to_show_keeps_its_digest(tmp_path, write_skill, monkeypatch):

@@ -20,7 +20,7 @@ def folder(tmp_path, write_skill, write_files):
 @pytest.fixture
 def reader(folder):
     scan = scan_skills(search_root(folder.parent, RootKind.SKILLS), Limits())
-    return LockedSkillReader.of(scan.findings["pdf"])
+    return LockedSkillReader.of(scan.findings["pdf"], "")
 
 
 @pytest.mark.parametrize("name", ["SKILL.md", "guide.md", "scripts/fill.py"])

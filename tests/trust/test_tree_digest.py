@@ -53,7 +53,7 @@ def test_modes_times_and_compiled_files_do_not_count(folder):
 
 
 def changed(folder, before):
-    return changed_file(before, str(folder), str(folder))
+    return changed_file(before, str(folder), str(folder), "")
 
 
 def test_nothing_changed_in_a_folder_that_is_as_it_was(folder):
@@ -105,7 +105,7 @@ def test_compiled_files_count_if_a_server_could_run_them(tmp_path, write_files, 
     def digest():
         root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
         (finding,) = scan_plugins(root, Limits()).findings.values()
-        return digest_of_finding(finding)
+        return digest_of_finding(finding, "")
 
     before = digest()
     (tmp_path / "plugins/bundle/pkg/__pycache__/a.cpython-311.pyc").write_text("2")
@@ -129,7 +129,7 @@ def test_all_files_of_a_plugin_count_if_its_servers_or_scripts_could_use_them(
 
     def digest():
         root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
-        return digest_of_finding(scan_plugins(root, Limits()).findings["a"])
+        return digest_of_finding(scan_plugins(root, Limits()).findings["a"], "")
 
     before = digest()
     (folder / name).write_text("2")
@@ -148,7 +148,7 @@ def test_a_link_to_a_sibling_counts_only_in_a_plugin_that_may_leave_its_folder(
     root = search_root(tmp_path / "plugins", RootKind.PLUGINS)
 
     def digest():
-        return digest_of_finding(scan_plugins(root, Limits()).findings["a"])
+        return digest_of_finding(scan_plugins(root, Limits()).findings["a"], "")
 
     before = digest()
     (tmp_path / "plugins/a/x.txt").symlink_to("../b/y.txt")
@@ -157,7 +157,29 @@ def test_a_link_to_a_sibling_counts_only_in_a_plugin_that_may_leave_its_folder(
 
 def skill_digest(folder):
     root = search_root(folder.parent, RootKind.SKILLS)
-    return digest_of_finding(scan_skills(root, Limits()).findings[folder.name])
+    return digest_of_finding(scan_skills(root, Limits()).findings[folder.name], "")
+
+
+@pytest.mark.parametrize("folder", ["plugins/a", "skills/pdf"])
+@pytest.mark.parametrize("script", ["", "scripts/a.py"])
+def test_the_lock_file_itself_does_not_count(tmp_path, write_files, folder, script):
+    plain = {".claude-plugin/plugin.json": '{"name": "a"}', "SKILL.md": "", script or "a.txt": ""}
+    write_files(tmp_path / folder, {**plain, "more/my.lock": "1"})
+    root = search_root((tmp_path / folder).parent, RootKind(folder.partition("/")[0]))
+    (tmp_path / "linked").symlink_to(folder)
+
+    def digest(lock):
+        scan = (scan_plugins if root.holds is RootKind.PLUGINS else scan_skills)(root, Limits())
+        (finding,) = scan.findings.values()
+        return digest_of_finding(finding, str(lock))
+
+    lock, other = tmp_path / "linked/my.lock", tmp_path / "my.lock"
+    before = digest(lock)
+    assert before == digest(other)
+    (tmp_path / folder / "my.lock").touch()
+    assert (digest(lock), digest(other) != before) == (before, True)
+    (tmp_path / folder / "more/my.lock").write_text("2")
+    assert digest(lock) != before
 
 
 @pytest.fixture

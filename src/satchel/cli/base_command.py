@@ -73,6 +73,7 @@ class Sources:
         is_quiet: bool = False,
         limits: Mapping[str, Any] | None = None,
         is_unhurried: bool = False,
+        writes_lock: bool = False,
         **options: Any,
     ) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
@@ -82,14 +83,15 @@ class Sources:
         servers are waited for, and plugins if `plugins_too`; by default, until each is there or
         has failed. With `is_quiet`, nothing is written about folders that bring nothing or are not
         read. With `is_unhurried`, a watch sees edits a little later, and costs much less while
-        there are none.
+        there are none. `writes_lock` is for a command that makes a lock file.
         """
         require_at_most_one({"locked": self.locked, "frozen": self.frozen})
         if run_code:
             log_to_stderr()
         self.remember()
         began = time.monotonic()
-        roots, project = self._roots(), self.project_here
+        has_lock = writes_lock or self.locked or self.frozen
+        roots, project = self._roots(), self._project(with_untrusted=has_lock)
         most = {} if self.find_folders is None else {"find_folders": self.find_folders}
         app = satchel.Satchel(
             self.skills,
@@ -124,14 +126,20 @@ class Sources:
     @property
     def project_here(self) -> "satchel.Project | None":
         """The project in the current folder, if an option or the user's trust says to read it."""
+        return self._project()
+
+    def _project(self, *, with_untrusted: bool = False) -> "satchel.Project | None":
         here = satchel.Project(".", trust=self.trust, variables=self.variables, claude=self.claude)
         if self.project or self.trust:
             return here
         if self.skills or self.plugins or _is_home():
             return None
-        from satchel.trust.trust_record import TrustStore  # lazy: not needed for `--help`
+        # Lazy: not needed for `--help`.
+        from satchel.loader.trust_gate import project_parts
+        from satchel.trust.trust_record import TrustStore
 
-        return here if TrustStore().read(here.folder).record else None
+        is_read = TrustStore().read(here.folder).record or (with_untrusted and project_parts(here))
+        return here if is_read else None
 
     @property
     def project_level(self) -> "TrustLevel":

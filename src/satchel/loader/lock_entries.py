@@ -45,6 +45,8 @@ class LockPlaces:
     base: str
     """The folder of the lock file, without links."""
     home: str
+    file: str = ""
+    """The lock file, which is part of no digest."""
     origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Where added folders came from, by their path."""
 
@@ -71,8 +73,8 @@ class LockPlaces:
 
 def lock_places(file: str | os.PathLike[str]) -> LockPlaces:
     """Return the places of a lock file at a path."""
-    base = os.path.dirname(full_path(file))
-    return LockPlaces(base=base, home=full_path("~"), origins=origins())
+    path = full_path(file)
+    return LockPlaces(base=os.path.dirname(path), home=full_path("~"), file=path, origins=origins())
 
 
 def skill_entry(finding: SkillFinding, places: LockPlaces) -> LockEntry | None:
@@ -85,7 +87,7 @@ def skill_entry(finding: SkillFinding, places: LockPlaces) -> LockEntry | None:
         place = f"plugin {root.source}/{below.replace(os.sep, '/').rstrip('/')}"
     else:
         place = places.of(finding.path)
-    digest, problem = _digest(finding)
+    digest, problem = _digest(finding, places.file)
     values = {"digest": digest, **places.origin(finding.path)}
     name = finding.manifest.name
     return LockEntry(kind="skill", place=place, name=name, values=values, problem=problem)
@@ -101,7 +103,7 @@ def plugin_entries(
     finding, read = plugin.finding, plugin.contribution
     if finding is None or read.state is Status.FAILED:
         return ()
-    digest, problem = _digest(finding)
+    digest, problem = _digest(finding, places.file)
     values = {"digest": digest, **places.origin(read.path)}
     if read.version:
         values["version"] = read.version
@@ -223,10 +225,10 @@ def _group_entries(plugin: LockEntry, manifest: PluginManifest | None) -> Iterab
             yield LockEntry(kind="group", place=plugin.place, name=group, values=values)
 
 
-def _digest(finding: SkillFinding | PluginFinding | PackageFinding) -> tuple[str, str]:
+def _digest(finding: SkillFinding | PluginFinding | PackageFinding, file: str) -> tuple[str, str]:
     """Return the digest of its content, `""` if that cannot be read, and why."""
     try:
-        return digest_of_finding(finding), ""
+        return digest_of_finding(finding, file), ""
     except UnreadableFileError as error:
         return "", str(error)
 

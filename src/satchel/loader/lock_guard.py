@@ -31,7 +31,7 @@ from satchel.trust.locked_skill_reader import LockedSkillReader
 if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
-    from satchel.formats.lock_file import LockEntry
+    from satchel.formats.lock_file import LockDifference, LockEntry
     from satchel.loader.pass_provider import Candidate
     from satchel.mcp_servers.remote_tool import RemoteTool
     from satchel.mcp_servers.server_offers import RemotePrompt, RemoteResource
@@ -101,10 +101,11 @@ class LockGuard:
                 problems.append(reason)
         return tuple(kept), tuple(problems)
 
-    def require(self, now: Lock) -> None:
+    def require(self, now: Lock, diagnostics: Iterable[Diagnostic]) -> None:
         """Raise `SatchelError` for a difference; if frozen, only for something that is missing.
 
-        What a server offers counts only if it is connected; later, each tool is compared.
+        What a server offers counts only if it is connected; later, each tool is compared. The
+        `diagnostics` of what was read say whether trust is missing, which is then the reason.
         """
         differences = self.lock.differences(now)
         held = [item.now for item in differences if item.now and item.now.kind == "plugin"]
@@ -123,11 +124,11 @@ class LockGuard:
             return
         shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
         rest = f"; {len(drift) - _MOST_SHOWN} more" if len(drift) > _MOST_SHOWN else ""
-        raise SatchelError(
-            f"does not fit what is there: {shown}{rest}",
-            where=self.file,
-            fix="review it with 'satchel lock --diff', then run 'satchel lock'",
-        )
+        message, where, fix = "does not fit what is there", self.file, _REVIEW
+        if (reason := lack_of_trust(diagnostics, drift)) is not None:
+            message = f"{reason.message}; so {self.file} does not fit"
+            where, fix = reason.where.path, reason.fix
+        raise SatchelError(f"{message}: {shown}{rest}", where=where, fix=fix)
 
     def _once(self, kind: str, path: str, finding: Any, check: Any) -> Any:
         before = self._seen.get((kind, path))
@@ -148,7 +149,7 @@ class LockGuard:
         if finding.remote is not None:
             return finding  # a command, whose only file is in memory
         try:
-            reader = LockedSkillReader.of(finding)
+            reader = LockedSkillReader.of(finding, self._places.file)
         except UnreadableFileError:
             reader = None
         if reader is None or reader.digest != entry.values["digest"]:
@@ -223,8 +224,22 @@ def lock_at(file: str) -> Lock:
     return read_lock(data, file)
 
 
+def lack_of_trust(
+    diagnostics: Iterable[Diagnostic], differences: Iterable[LockDifference]
+) -> Diagnostic | None:
+    """Return why a lock file cannot be compared or replaced before the user trusts a project.
+
+    Held code is always a reason. A project without trust, or of which only the data is trusted, is
+    one if something that is locked is gone.
+    """
+    is_gone = any(it.now is None and it.entry.kind not in SERVER_OFFERS for it in differences)
+    codes = {"code-held", *(("project-untrusted", "code-untrusted") if is_gone else ())}
+    return next((item for item in diagnostics if item.code in codes), None)
+
+
 def _is_part_of(place: str, owners: Iterable[str]) -> bool:
     return any(place == owner or place.startswith(f"{owner}/") for owner in owners)
 
 
-_FIX = "undo the change, or review it with 'satchel lock --diff', then run 'satchel lock'"
+_REVIEW = "review it with 'satchel lock --diff', then run 'satchel lock'"
+_FIX = f"undo the change, or {_REVIEW}"

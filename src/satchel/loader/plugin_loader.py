@@ -89,7 +89,7 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
         configured = inputs.selection.layer(contribution.name).values
         contribution = lock.plugin(candidate, inputs.cache.declared, configured)
     part = candidate.finding.part if candidate.finding else None
-    if part is not None:
+    if part is not None and contribution.state is not Status.DISABLED:
         last_good = inputs.last_good(contribution)
         contribution = inputs.gate.guarded(part, candidate.unit, contribution, last_good)
         had_tools = {tool.path for tool in last_good.tools} if last_good is not None else set()

@@ -24,6 +24,7 @@ from satchel.formats.lock_file import LOCK_FILE
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.server_placeholders import variables_in
 from satchel.lazy_dataclass import dataclass
+from satchel.sources.search_roots import Precedence
 from satchel.trust.compiled_files import may_use_compiled
 from satchel.trust.fetched_servers import (
     as_started,
@@ -283,7 +284,15 @@ def skill_unit(
     if not any(is_skill_code(file.name) for file in finding.files):
         return None
     files, problem = runnable_files(finding.path, finding.bounds.root(), reader=reader)
+    if finding.root.scope is Precedence.PROJECT:
+        files = _without_own(files, finding.path, base)
     return CodeUnit(f"{_SKILL}{os.path.relpath(finding.path, base)}", files, problem)
+
+
+def _without_own(files: dict[str, CodeFile], folder: str, base: str) -> dict[str, CodeFile]:
+    """Return the files of a skill; if it is all of its project, without the project's own."""
+    own = _OWN if _is_same(folder, base) else ()
+    return {name: file for name, file in files.items() if name not in own}
 
 
 def incomparable(unit: CodeUnit, base: str) -> Diagnostic:
@@ -418,7 +427,9 @@ def _plain(value: object) -> object:
 def change_of_skill(folder: str, root: str, trusted: Mapping[str, str]) -> str | CodeProblem:
     """Return the first file on disk that scripts of a skill may use and that changed, or `""`.
 
-    `trusted` has the digests of all of them. It is a problem if the files cannot be compared.
+    `trusted` has the digests of all of them, and `root` is the project. It is a problem if the
+    files cannot be compared.
     """
     files, problem = runnable_files(folder, root)
-    return problem or first_change(trusted, {name: file.digest for name, file in files.items()})
+    now = _without_own(files, folder, root)
+    return problem or first_change(trusted, {name: file.digest for name, file in now.items()})

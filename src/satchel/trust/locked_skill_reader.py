@@ -20,6 +20,7 @@ from satchel.trust.tree_digest import (
     program_files,
     served_files,
     tree_digest,
+    without_lock,
 )
 
 
@@ -34,19 +35,22 @@ class LockedSkillReader(BlockingSkillReader):
     """The digests of all files that its scripts could run."""
     access: SkillAccess
     """What could be done with it without the lock, which allows nothing more."""
+    lock: str
+    """The path of the lock file, which may change."""
 
     @classmethod
-    def of(cls, finding: SkillFinding) -> Self:
+    def of(cls, finding: SkillFinding, lock: str) -> Self:
         """Return a reader of a skill as it was found. Raises `UnreadableFileError`."""
         local = LocalSkillReader(finding.bounds, finding.path)
-        digests = served_files(finding)
-        programs = program_files(finding, digests)
-        return cls(local=local, digests=digests, programs=programs, access=finding.access)
+        served = served_files(finding)
+        programs = program_files(finding, served)
+        return cls(local=local, digests=served, programs=programs, access=finding.access, lock=lock)
 
     @property
     def digest(self) -> str:
         """Return the digest of all of it that counts."""
-        return tree_digest((self.programs or self.digests).items())
+        files = without_lock(self.programs or self.digests, self.local.folder, self.lock)
+        return tree_digest(files.items())
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError`."""
@@ -57,7 +61,7 @@ class LockedSkillReader(BlockingSkillReader):
 
     def verify(self) -> None:
         """Compare the whole folder, before a script runs. Raises `ToolError`."""
-        change = changed_file(self.programs, self.local.folder, self.local.root)
+        change = changed_file(self.programs, self.local.folder, self.local.root, self.lock)
         if isinstance(change, CodeProblem):
             raise not_comparable(change)
         if change:

@@ -42,15 +42,27 @@ def tree_digest(files: Iterable[tuple[str, str]]) -> str:
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding) -> str:
+def digest_of_finding(finding: SkillFinding | PluginFinding | PackageFinding, lock: str) -> str:
     """Return the digest of a skill or plugin: of what is served, or of all that it could run.
 
-    Raises `UnreadableFileError`, also if it changes while it is read.
+    The file `lock` does not count. Raises `UnreadableFileError`, also if it changes while it is
+    read.
     """
     if isinstance(finding, SkillFinding):
         served = served_files(finding)
-        return tree_digest((program_files(finding, served) or served).items())
-    return _of_plugin(finding) if isinstance(finding, PluginFinding) else _of_package(finding)
+        files = program_files(finding, served) or served
+    elif isinstance(finding, PluginFinding):
+        files = _files_of_plugin(finding)
+    else:
+        return _of_package(finding, lock)
+    return tree_digest(without_lock(files, finding.path, lock).items())
+
+
+def without_lock(files: Mapping[str, str], folder: str, lock: str) -> Mapping[str, str]:
+    """Return the digests of files in a folder without that of the lock file, if there is one."""
+    place, name = os.path.split(lock)
+    own = os.path.relpath(os.path.join(real_path(place), name), real_path(folder))
+    return {key: it for key, it in files.items() if key != own.replace(os.sep, "/")}
 
 
 def served_files(finding: SkillFinding) -> dict[str, str]:
@@ -110,7 +122,7 @@ def _unmounted(digests: dict[str, str]) -> dict[str, str]:
     return inner if digests == mounted else digests
 
 
-def _of_plugin(finding: PluginFinding) -> str:
+def _files_of_plugin(finding: PluginFinding) -> dict[str, str]:
     bounds = _bounds_of(finding)
     files = read_digests(finding.path, bounds)
     served = {file.name: file.digest for file in finding.folder.files}
@@ -118,14 +130,15 @@ def _of_plugin(finding: PluginFinding) -> str:
         raise UnreadableFileError(_CHANGES)
     if any(server.is_local for server in finding.servers) or any(map(is_skill_code, files)):
         files = _all_files(finding.path, bounds, served, finding.servers)
-    return tree_digest(files.items())
+    return files
 
 
-def _of_package(finding: PackageFinding) -> str:
+def _of_package(finding: PackageFinding, lock: str) -> str:
     """Return the digest of the files that pip installed and what was added, or of edited code."""
     if (edited := finding.edited) is not None:
         if os.path.isdir(edited.path):
-            return tree_digest(read_digests(edited.path).items())
+            files = without_lock(read_digests(edited.path), edited.path, lock)
+            return tree_digest(files.items())
         return tree_digest([(f"{edited.name}.py", file_digest(edited.file))])
     site, metadata = finding.installed.site, os.path.basename(finding.installed.path)
     names = {
@@ -186,16 +199,19 @@ def read_digests(folder: str, bounds: str = "") -> dict[str, str]:
     return dict(_hashed(reader.read(folder).files, folder))
 
 
-def changed_file(before: Mapping[str, str], folder: str, root: str | Bounds) -> str | CodeProblem:
+def changed_file(
+    before: Mapping[str, str], folder: str, root: str | Bounds, lock: str
+) -> str | CodeProblem:
     """Return the first file of a locked skill that is new, gone or not as it was; `""` if none.
 
-    `before` is what `program_files` returned. It is a problem if the files cannot be compared.
+    `before` is what `program_files` returned; the lock file does not count. It is a problem if the
+    files cannot be compared.
     """
     try:
         now = _all_files(folder, root.root() if isinstance(root, Bounds) else root)
     except UnreadableFileError as error:
         return CodeProblem(str(error))
-    return first_change(before, now)
+    return first_change(*(without_lock(files, folder, lock) for files in (before, now)))
 
 
 def _hashed(files: Iterable[UnitFile], folder: str) -> Iterable[tuple[str, str]]:

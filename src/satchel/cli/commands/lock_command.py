@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -10,13 +11,15 @@ from satchel.cli.base_command import Sources, SourcesCommand, require_at_most_on
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
-from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock
+from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock, LockDifference
 from satchel.loader.lock_entries import offers_place
-from satchel.loader.lock_guard import lock_at
+from satchel.loader.lock_guard import lack_of_trust, lock_at
 from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     from satchel import Satchel
+
+_ELSE = f"name the folders that {LOCK_FILE} was made with, or delete it"
 
 
 class LockCommand(SourcesCommand):
@@ -50,16 +53,16 @@ def command(
     before = lock_at(LOCK_FILE) if os.path.lexists(LOCK_FILE) else None
     if is_reading and before is None:
         raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
-    app = sources.open(run_code=not no_connect, servers=not no_connect)
-    _require_trusted(app)
+    app = sources.open(run_code=not no_connect, servers=not no_connect, writes_lock=True)
     now = app.lock_contents(LOCK_FILE)
     if no_connect:
         now = _with_offers_of(before, now)
-    else:
+    differences = before.differences(now) if before else ()
+    _require_trusted(app, differences)
+    if not no_connect:
         _require_connected(app)
     _require_readable(now)
     if is_reading:
-        differences = before.differences(now) if before else ()
         for item in differences:
             console.out(str(item))
         advice = "; after a review, run 'satchel lock'" if differences else ""
@@ -67,7 +70,7 @@ def command(
         return 1 if check and differences else 0
     if before is not None:
         _require_something(before, now)
-        for item in before.differences(now):
+        for item in differences:
             console.say(str(item))
     write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
     console.out(f"wrote {LOCK_FILE}: {_contents(now) or 'nothing is loaded'}")
@@ -82,11 +85,8 @@ def _contents(lock: Lock) -> str:
 def _require_something(before: Lock, now: Lock) -> None:
     """Raise `SatchelError` if an empty lock would replace a reviewed one."""
     if before.entries and not now.entries:
-        raise SatchelError(
-            f"has {_contents(before)}, but nothing is loaded now; nothing was written",
-            where=LOCK_FILE,
-            fix="name the folders that it was locked with, or delete it",
-        )
+        message = f"has {_contents(before)}, but nothing is loaded now; nothing was written"
+        raise SatchelError(message, where=LOCK_FILE, fix=_ELSE)
 
 
 def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
@@ -97,12 +97,16 @@ def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
     return Lock([*now.entries.values(), *kept])
 
 
-def _require_trusted(app: "Satchel") -> None:
-    """Raise `SatchelError` if code is held: a lock without it would not be what was reviewed."""
-    for item in app.catalog.diagnostics:
-        if item.code == "code-held":  # its message was printed
-            where = item.where.path
-            raise SatchelError("cannot be locked while it is held", where=where, fix=item.fix)
+def _require_trusted(app: "Satchel", differences: Iterable[LockDifference]) -> None:
+    """Raise `SatchelError` if a lock without something not trusted is not what was reviewed."""
+    if (item := lack_of_trust(app.catalog.diagnostics, differences)) is None:
+        return
+    message, fix = "cannot be locked while it is held", item.fix  # why was printed
+    if item.code != "code-held":
+        gone = Lock(it.before for it in differences if it.before and it.now is None)
+        lost = f"{LOCK_FILE} would lose {_contents(gone)}"
+        message, fix = f"cannot be locked while it is not trusted: {lost}", f"{fix}; or {_ELSE}"
+    raise SatchelError(message, where=item.where.path, fix=fix)
 
 
 def _require_connected(app: "Satchel") -> None:
