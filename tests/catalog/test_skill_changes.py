@@ -74,7 +74,7 @@ SHADOWS_THE_ONLY_ONE_OF_A_GROUP = [
 @example(states=SHADOWS_THE_ONLY_ONE_OF_A_GROUP, has_plugins=False, disable=False, owners={})
 @given(states=STATES, has_plugins=st.booleans(), disable=st.booleans(), owners=OWNERS)
 def test_a_catalog_of_the_changed_skills_is_that_of_all(make, states, has_plugins, disable, owners):
-    names = NameRules(lambda _kind, name: tuple(owners.get(name, ())))
+    names = NameRules(owners=lambda _kind, name: tuple(owners.get(name, ())))
     reason = is_alpha if disable else nothing_disabled
     last, before, before_plugins, listed_before = make.catalog(), {}, (), None
     for folders, lists_alpha, tool in states:

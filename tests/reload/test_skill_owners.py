@@ -154,6 +154,30 @@ def test_a_broken_owner_keeps_its_name_from_a_skill_that_sorts_earlier(add, root
     assert states(app) == states(Satchel(root)) == {"a/pdf": "held", "team/pdf": "ok"}
 
 
+@pytest.mark.parametrize("broken", ["---\nname: [x\n", "---\nname: pdf\n---\nDo.\n", ""])
+def test_a_broken_owner_has_the_name_that_it_served_whatever_its_folder_is_called(
+    add, root, broken
+):
+    add("team/other")
+    Satchel(root)
+    add("a/pdf")
+    (root / "team/other/SKILL.md").write_text(broken)
+    app = Satchel(root)
+    assert states(app) == {"a/pdf": "held", "team/other": "failed"}
+    assert [skill.name for skill in app.catalog.all_skills] == ["pdf", "pdf"]
+    add("team/other")
+    app.refresh()
+    assert served(app) == "team/other"
+    add("team/other", name="new")  # it gave the name up
+    app.refresh()
+    (root / "team/other/SKILL.md").write_text(broken)
+    assert states(Satchel(root)) == {"a/pdf": "ok", "team/other": "failed"}
+    shutil.rmtree(root / "team/other")
+    app.refresh()
+    for running in (app, Satchel(root)):
+        assert states(running) == {"a/pdf": "ok"}
+
+
 def test_a_copy_that_sorts_earlier_is_not_served_in_place_of_its_owner(add, root):
     folder = add("team/pdf")
     (folder / "run.py").write_text("good")

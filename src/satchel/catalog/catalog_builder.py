@@ -55,13 +55,13 @@ def build(
     membership = skill_membership(plugins)
     found_skills = [
         (ranked, _with_groups(entry, membership))
-        for ranked, entry in skill_entries(skills, before, number)
+        for ranked, entry in skill_entries(skills, before, names, number)
     ]
     found_tools = () if keeps_plugins else tuple(tool_entries(plugins, previous))
     members: list[ToolEntry | SkillEntry] = [*found_tools, *(entry for _, entry in found_skills)]
     rules = disable_rules(described_groups(plugins), members, disable_reason)
     parts = {**previous.parts}
-    next_skills = list(_apply_to_skills(rules, found_skills, membership))
+    next_skills = list(_apply_to_skills(rules, found_skills, membership, names))
     if changes is None:
         parts["all_skills"] = _with_generation(resolve_skills(next_skills, names), before, number)
     else:
@@ -159,10 +159,11 @@ def _apply_to_skills(
     rules: DisableRules,
     skills: Iterable[tuple[RankedSkill, SkillEntry]],
     membership: Membership,
+    names: NameRules,
 ) -> Iterable[SkillEntry]:
     """Disable skills by rule. Disabling forgets the last good version, as a restart does."""
     for ranked, entry in skills:
         if rules.reason(entry) is None:
             yield entry
         else:
-            yield rules.apply(_with_groups(next_skill_entry(ranked, None), membership))
+            yield rules.apply(_with_groups(next_skill_entry(ranked, None, names), membership))

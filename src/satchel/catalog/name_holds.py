@@ -25,16 +25,22 @@ def _no_owners(_kind: str, _name: str) -> tuple[str, ...]:
     return ()
 
 
+def _no_names(_folder: str) -> tuple[str, ...]:
+    return ()
+
+
 def _nothing(_kind: str, _address: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NameRules:
     """Who owns a contested name."""
 
     owners: Callable[[str, str], tuple[str, ...]] = _no_owners
     """Takes a kind and a name; returns the keys of those that served it, the oldest first."""
+    owned: Callable[[str], tuple[str, ...]] = _no_names
+    """Takes the folder of a skill; returns the names that it served."""
     is_chosen: Callable[[str, str], bool] = _nothing
     """Takes a kind and an address; returns whether the user named it, to serve it."""
     unfinished: tuple[PluginContribution, ...] = ()

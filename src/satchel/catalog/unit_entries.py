@@ -16,6 +16,7 @@ from satchel.lazy_dataclass import dataclass, fast_constructor
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import PluginContribution
+    from satchel.catalog.name_holds import NameRules
     from satchel.diagnostics import Diagnostic
     from satchel.sources.search_roots import Precedence
     from satchel.sources.skill_findings import SkillFinding
@@ -83,7 +84,7 @@ def build_plugins(
 
 
 def skill_entries(
-    skills: Iterable[RankedSkill], previous: Iterable[SkillEntry], number: int
+    skills: Iterable[RankedSkill], previous: Iterable[SkillEntry], names: NameRules, number: int
 ) -> Iterable[tuple[RankedSkill, SkillEntry]]:
     """Yield the entry of each found skill, before it is decided which are disabled.
 
@@ -98,7 +99,7 @@ def skill_entries(
                 yield ranked, replace(unshadowed(old), rank=ranked.rank)
         else:
             # Disabling forgets the last good version, as a restart does.
-            yield ranked, next_skill_entry(ranked, None if is_disabled else old, number)
+            yield ranked, next_skill_entry(ranked, None if is_disabled else old, names, number)
 
 
 def skill_unit(finding: SkillFinding) -> SkillUnit:
@@ -106,7 +107,9 @@ def skill_unit(finding: SkillFinding) -> SkillUnit:
     return finding.root.scope, finding.root.source, finding.path
 
 
-def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:
+def next_skill_entry(
+    ranked: RankedSkill, old: SkillEntry | None, names: NameRules, number: int = 0
+) -> SkillEntry:
     """Return the entry of a found skill, without the groups that list it; `old` if unchanged.
 
     A new entry gets the generation `number` here; setting it later would copy the entry.
@@ -126,7 +129,7 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
             diagnostics=_with_last_good(problems, "skill", old),
         )
     return fast_constructor(SkillEntry)(
-        name=manifest.name if manifest else finding.folder_name,
+        name=manifest.name if manifest else _name_of_broken(finding, names),
         description=manifest.description if manifest else "",
         source=finding.root.source,
         scope=finding.root.scope,
@@ -143,6 +146,12 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
         files=finding.files,
         finding=finding,
     )
+
+
+def _name_of_broken(finding: SkillFinding, names: NameRules) -> str:
+    """Return the only name that a skill had while it could be read, so that no other takes it."""
+    owned = names.owned(finding.path)
+    return owned[0] if len(owned) == 1 else finding.folder_name
 
 
 def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:

@@ -32,7 +32,10 @@ def name_rules(
     def owners_of(kind: str, name: str) -> tuple[str, ...]:
         return () if kind == "skill" and config.lock is not None else owners.of(kind, name)
 
-    return NameRules(owners_of, is_chosen, unfinished)
+    def owned_by(folder: str) -> tuple[str, ...]:
+        return () if config.lock is not None else owners.names_of("skill", folder)
+
+    return NameRules(owners=owners_of, owned=owned_by, is_chosen=is_chosen, unfinished=unfinished)
 
 
 def is_named(selection: Selection, kind: str, address: str) -> bool:

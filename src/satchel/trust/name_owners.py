@@ -47,6 +47,11 @@ class NameOwners:
         """Return the units that served a name, the oldest first."""
         return self._read().get((kind, name), ())
 
+    def names_of(self, kind: str, unit: str) -> tuple[str, ...]:
+        """Return the names that a unit served."""
+        owned = (key for key, units in self._read().items() if unit in units)
+        return tuple(name for served, name in owned if served == kind)
+
     def record(self, served: Iterable[tuple[str, str, str]]) -> None:
         """Add the `(kind, name, unit)` of what is served now; an error is logged once."""
         new = [item for item in served if item not in self._recorded]
