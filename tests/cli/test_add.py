@@ -525,8 +525,8 @@ def test_links_bring_what_is_in_the_source_and_others_are_named_before_the_quest
 ):
     source = as_source(linked, form)
     shown = run("add", source).stderr
-    assert "circle: round" in shown
-    assert re.search("left out.*skills/greet/out, which|circle: out", shown)
+    assert "left out: round, a link out of the source" in shown
+    assert re.search("left out the link .*skills/greet/out|left out: out, a link", shown)
     assert "scripts: scripts/helper.py" in shown
     result = run("add", source, "--yes")
     assert result.exit_code == 0
@@ -536,6 +536,46 @@ def test_links_bring_what_is_in_the_source_and_others_are_named_before_the_quest
     assert not any(path.is_symlink() for path in skill.rglob("*"))
     assert (skill / "scripts/helper.py").read_text() == "WORD = 'shared'\n"
     assert "up to date" in run("update", "--yes").stdout
+
+
+def test_all_that_is_placed_is_shown(run, repository, home):
+    skill = repository / "skills/greet"
+    deep = "/".join("d" * 30)
+    for name in (
+        "lib/pyvenv.cfg",
+        "lib/x.sh",
+        f"{deep}/x.sh",
+        "a/.env",
+        ".hidden/x.sh",
+        "..up/x.sh",
+    ):
+        (skill / name).parent.mkdir(parents=True, exist_ok=True)
+        (skill / name).write_text("x\n")
+    for number in range(30):
+        (skill / f"out{number}").symlink_to("/nowhere")
+    result = run("add", str(repository), "--only", "greet", "--full", "--yes")
+    assert result.exit_code == 0
+    assert "left out: lib, " in result.stderr
+    assert re.search("left out: (d/)+d, ", result.stderr)
+    assert "left out: 12 more" in result.stderr
+    placed = home / ".satchel/skills/greet"
+    files = {path.relative_to(placed).as_posix() for path in placed.rglob("*") if path.is_file()}
+    assert files == {"SKILL.md", "a/.env", ".hidden/x.sh"}
+    assert all(f"=== greet: {name}\n" in result.stderr for name in files)
+
+
+def test_a_plugin_that_is_a_link_out_of_the_source_is_left_out(run, tmp_path, write_plugin, home):
+    write_plugin(tmp_path / "private", "secret", tools="")
+    market = tmp_path / "market"
+    (market / ".claude-plugin").mkdir(parents=True)
+    (market / ".claude-plugin/marketplace.json").write_text(
+        json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": []})
+    )
+    (market / "plugins").symlink_to(tmp_path / "private")
+    result = run("add", str(market), "--yes")
+    assert result.exit_code == 1
+    assert "leads out of the source" in result.stderr
+    assert not (home / ".satchel").exists()
 
 
 def test_a_changed_target_of_a_link_is_an_update(run, linked, home):

@@ -111,6 +111,37 @@ def test_the_bytes_behind_links_have_a_limit(source, copy, monkeypatch):
         copy()
 
 
+def test_links_that_lead_nowhere_count_as_files(source, copy, monkeypatch):
+    monkeypatch.setattr(source_copies, "MOST_FILES", 100)
+    for number in range(200):
+        (source / f"unit/dead{number}").symlink_to("nothing")
+    with pytest.raises(SatchelError, match="more than 100 files"):
+        copy()
+
+
+def test_an_environment_of_python_and_deep_folders_are_left_out(source, copy):
+    deep = "unit/" + "/".join("d" * 40)
+    for folder in (deep, "unit/env", "shared/env"):
+        (source / folder).mkdir(parents=True)
+        (source / folder / "pyvenv.cfg").write_text("")
+    (source / "unit/lib").symlink_to("../shared")
+    files, left_out = copy()
+    assert files == {"own": "own", "lib/code": "shared"}
+    assert set(left_out) == {"env", "lib/env", "/".join("d" * 21)}
+
+
+def test_a_folder_behind_a_link_brings_no_secret(source, copy):
+    (source / "shared/.env").write_text("token")
+    (source / "unit/lib").symlink_to("../shared")
+    assert copy() == ({"own": "own", "lib/code": "shared"}, ("lib/.env",))
+
+
+def test_a_folder_outside_of_the_source_is_refused(source, tmp_path):
+    (source / "out").symlink_to("../outside")
+    with pytest.raises(SatchelError, match="leads out of the source"):
+        SourceCopy(str(source / "out"), str(tmp_path / "copy"), str(source)).write()
+
+
 def test_what_is_no_file_is_refused(source, copy):
     os.mkfifo(source / "unit/pipe")
     with pytest.raises(SatchelError, match="is not a regular file"):

@@ -34,6 +34,9 @@ from satchel.trust.project_inventory import servers_of_plugin
 from satchel.trust.runnable_files import read_code_file
 from satchel.trust.tree_digest import folder_digest, read_digests
 
+_MOST_LEFT_OUT = 20
+"""How many of the paths that are left out are named."""
+
 
 def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
     """Say where units come from, who signed them, and what they contain."""
@@ -72,8 +75,10 @@ def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]
         if names:
             yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
-    for name in unit.left_out:
-        yield f"  left out, because it leads out of the source or in a circle: {shown_text(name)}"
+    for name in unit.left_out[:_MOST_LEFT_OUT]:
+        yield f"  left out: {shown_text(name)}, a link out of the source or what is never read"
+    if more := len(unit.left_out[_MOST_LEFT_OUT:]):
+        yield f"  left out: {more} more"
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning

@@ -8,15 +8,17 @@ import os
 from collections.abc import Collection, Iterable
 
 from satchel.errors import SatchelError
-from satchel.files.file_reader import is_inside, reason_of
+from satchel.files.file_reader import is_inside, is_utf8, reason_of
 from satchel.files.secret_files import leads_to_secret
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.folder_placement import copy_file, read_errors
-from satchel.sources.folder_reader import is_skipped
+from satchel.sources.folder_reader import is_environment, is_skipped
 
 MOST_FILES = 50_000
 MOST_BYTES = 512 * MIB
+_DEEPEST = 20
+"""Levels of folders that are copied; deeper ones are never read as parts of a skill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class _Part:
 
     folder: str
     copy: str
+    depth: int = 0
     above: tuple[str, ...] = ()
     """The folders whose links led here."""
 
@@ -39,10 +42,12 @@ class SourceCopy:
         self._left_out: list[str] = []
 
     def write(self, only: Collection[str] = ()) -> tuple[str, ...]:
-        """Copy the folder, or `only` these paths of it, and return the links that were left out.
+        """Copy the folder, or `only` these paths of it, and return what was left out.
 
-        Folders such as `.git` are left out, too. Raises `SatchelError`.
+        Folders such as `.git` are left out without a word. Raises `SatchelError`.
         """
+        if not is_inside(self._first.folder, self._within):
+            raise SatchelError("leads out of the source", where=self._first.folder)
         names = [os.path.normpath(os.path.join(self._first.folder, path)) for path in only]
         parts = [self._first]
         try:
@@ -52,30 +57,37 @@ class SourceCopy:
         except OSError as problem:
             message = f"cannot be copied: {reason_of(problem)}"
             raise SatchelError(message, where=self._first.folder) from None
-        return tuple(self._left_out)
+        return tuple(sorted(self._left_out))
 
     def _write_folder(self, part: _Part, names: Collection[str]) -> Iterable[_Part]:
         """Copy the files of a folder, and yield the folders in it."""
-        self._count(0)
+        with read_errors(part.folder), os.scandir(part.folder) as opened:
+            entries = sorted(opened, key=lambda entry: entry.name)
+        if part.depth and is_environment(entries):
+            self._leave_out(part.copy)
+            return
         os.mkdir(part.copy)
-        with read_errors(part.folder), os.scandir(part.folder) as entries:
-            in_order = sorted(entries, key=lambda entry: entry.name)
-        for entry in in_order:
+        for entry in entries:
             if is_skipped(entry.name) or not _is_wanted(entry.path, names):
                 continue
-            copy, path, above = os.path.join(part.copy, entry.name), entry.path, part.above
+            self._count(files=1)
+            path, copy, above = entry.path, os.path.join(part.copy, entry.name), part.above
             if entry.is_symlink():
                 path, above = os.path.realpath(path), (*above, part.folder)
-                if not self._may_copy(path, above):
-                    self._left_out.append(os.path.relpath(copy, self._first.copy))
-                    continue
-            if os.path.isdir(path):
-                yield _Part(folder=path, copy=copy, above=above)
+            is_folder = os.path.isdir(path)
+            is_read = is_utf8(entry.name) and not (is_folder and part.depth == _DEEPEST)
+            if not is_read or (above and not self._may_copy(path, above)):
+                self._leave_out(copy)
+            elif is_folder:
+                yield _Part(folder=path, copy=copy, depth=part.depth + 1, above=above)
             else:
                 self._write_file(path, copy)
 
+    def _leave_out(self, copy: str) -> None:
+        self._left_out.append(os.path.relpath(copy, self._first.copy))
+
     def _may_copy(self, path: str, above: Collection[str]) -> bool:
-        """Return whether a link to a path is replaced by what is there."""
+        """Return whether what a link leads to, or is behind it, is copied."""
         inside = os.path.relpath(path, self._within).split(os.sep)
         # Kubernetes' folders with names such as `..data` are only reached through links.
         is_internal = any(is_skipped(name) and not name.startswith("..") for name in inside)
@@ -85,13 +97,13 @@ class SourceCopy:
 
     def _write_file(self, path: str, copy: str) -> None:
         with read_errors(path):
-            self._count(os.stat(path).st_size)
+            self._count(size=os.stat(path).st_size)
         if not os.path.isfile(path):
             raise SatchelError("is not a regular file", where=path, fix="remove it")
         copy_file(path, copy)
 
-    def _count(self, size: int) -> None:
-        self._files -= 1
+    def _count(self, *, files: int = 0, size: int = 0) -> None:
+        self._files -= files
         self._bytes -= size
         if min(self._files, self._bytes) < 0:
             limit = f"{MOST_FILES} files or {MOST_BYTES // MIB} MiB with what its links lead to"

@@ -40,7 +40,7 @@ class SourceUnit:
     place: str = ""
     """Where in the source it is, if this is a copy."""
     left_out: tuple[str, ...] = ()
-    """The links that a copy does not have, because they lead out of the source or in a circle."""
+    """What a copy does not have: links out of the source, and what is never read."""
 
     @property
     def chosen(self) -> tuple[str, ...]:

@@ -281,7 +281,7 @@ class FolderReader:
         if self.skips_repositories and is_repository(entries):
             walk.diagnostics.append(in_repository(path))
             return True
-        return any(entry.name == _ENVIRONMENT_MARK for entry in entries)  # a virtual environment
+        return is_environment(entries)
 
     def _belongs(self, entry: os.DirEntry[str], path: str, name: str, walk: "_WalkState") -> bool:
         if is_skipped(entry.name) or name in self.exclude:
@@ -423,6 +423,11 @@ def is_skipped(name: str) -> bool:
     # Kubernetes switches mounted volumes atomically with folders such as `..data` and
     # `..2026_01_01`; the links beside them lead to the files.
     return name in _SKIPPED_FOLDERS or name.startswith("..")
+
+
+def is_environment(entries: Entries) -> bool:
+    """Return whether a folder with these entries is a virtual environment."""
+    return any(entry.name == _ENVIRONMENT_MARK for entry in entries)
 
 
 def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[str]]:
