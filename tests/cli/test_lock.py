@@ -565,3 +565,38 @@ def test_other_values_of_a_project_for_a_plugin_are_drift(run, here, configure):
 def test_locked_and_frozen_are_not_used_together(run, here, locked):
     result = run("list", "--locked", "--frozen", *locked)
     assert (result.exit_code, "use one of --locked and --frozen" in result.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("toolkit")
+@pytest.mark.parametrize("broken", ["variable", "servers", "choices", "skill", "plugin"])
+def test_what_is_locked_is_not_lost_while_it_is_broken_or_left_out(
+    run, here, write_skill, monkeypatch, broken
+):
+    write_skill(here / "skills", "greet")
+    server = {"url": "https://example.com/mcp", "headers": {"X-Key": "${MAPS_KEY}"}}
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": {"far": server}}))
+    (here / "satchel.toml").write_text("[mcp.own]\nurl = 'https://example.org/mcp'\n")
+    monkeypatch.setenv("MAPS_KEY", "1")
+    trust = ("--trust", "code", "--variable", "MAPS_KEY", "--no-connect")
+    assert run("lock", *trust).exit_code == 0
+    before = (here / "satchel.lock").read_bytes()
+    match broken:
+        case "variable":
+            monkeypatch.delenv("MAPS_KEY")
+        case "servers":
+            (here / ".mcp.json").write_text("{")
+        case "choices":
+            (here / "satchel.toml").write_text("[")
+        case "skill":
+            (here / "skills/greet/SKILL.md").write_text("---\nname: [\n")
+        case "plugin":
+            (here / "plugins/demo/toolkit.yaml").write_text("[")
+    for option in ((), ("--check",)):
+        result = run("lock", *trust, *option)
+        assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
+        assert (
+            "cannot be locked while something is left out: satchel.lock would lose" in result.stderr
+        )
+    result = run("list", "--locked", *trust[:-1])
+    assert result.exit_code == 1
+    assert "run 'satchel lock" not in result.stderr

@@ -32,7 +32,7 @@ PROCESS_WIDE = {
     ("loader/lock_entries.py", "_slow_hash"): "a text has one hash, which takes long to make",
     ("scan/lexicon.py", "_stem"): "a word has one stem",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
-    ("trust/fetched_servers.py", "_cached_stems"): "equal stamps of a folder mean equal names",
+    ("trust/fetched_servers.py", "_stems"): "equal stamps of a folder mean equal names",
     ("trust/runnable_files.py", "_cached_digest"): "equal stamps of a file mean an equal digest",
     ("sources/skill_cache.py", "_version"): "the process has one version of Satchel",
     ("runtime/program_runner.py", "_can_bound"): "an installed bubblewrap keeps its options",

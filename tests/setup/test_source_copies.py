@@ -6,7 +6,7 @@ import pytest
 
 from satchel.errors import SatchelError
 from satchel.setup import source_copies
-from satchel.setup.source_copies import SourceCopy
+from satchel.setup.source_copies import CopyBudget, SourceCopy
 
 
 @pytest.fixture
@@ -26,7 +26,9 @@ def copy(source, tmp_path):
 
     def copy(*only: str) -> tuple[dict[str, str], tuple[str, ...]]:
         target = tmp_path / os.urandom(4).hex()
-        left_out = SourceCopy(str(source / "unit"), str(target), str(source)).write(only)
+        left_out = SourceCopy(str(source / "unit"), str(target), str(source), CopyBudget()).write(
+            only
+        )
         assert not any(path.is_symlink() for path in target.rglob("*"))
         paths = (path for path in target.rglob("*") if path.is_file())
         return {path.relative_to(target).as_posix(): path.read_text() for path in paths}, left_out
@@ -139,10 +141,23 @@ def test_a_folder_behind_a_link_brings_no_secret(source, copy):
 def test_a_folder_outside_of_the_source_is_refused(source, tmp_path):
     (source / "out").symlink_to("../outside")
     with pytest.raises(SatchelError, match="leads out of the source"):
-        SourceCopy(str(source / "out"), str(tmp_path / "copy"), str(source)).write()
+        SourceCopy(str(source / "out"), str(tmp_path / "copy"), str(source), CopyBudget()).write()
 
 
 def test_what_is_no_file_is_refused(source, copy):
     os.mkfifo(source / "unit/pipe")
     with pytest.raises(SatchelError, match="is not a regular file"):
         copy()
+
+
+def test_all_copies_out_of_a_source_have_one_limit(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(source_copies, "MOST_FILES", 10)
+    budget = CopyBudget()
+    for number in range(20):
+        (source / f"shared/{number}").write_text("")
+    (source / "unit/lib").symlink_to("../shared/1")
+    for name in "abcde":
+        SourceCopy(str(source / "unit"), str(tmp_path / name), str(source), budget).write()
+    with pytest.raises(SatchelError, match="more than 10 files") as error:
+        SourceCopy(str(source / "unit"), str(tmp_path / "f"), str(source), budget).write()
+    assert (error.value.where, "--only" in error.value.fix) == (str(source / "unit"), True)

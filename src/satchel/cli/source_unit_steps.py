@@ -24,7 +24,7 @@ from satchel.setup.folder_placement import (
     write_files,
 )
 from satchel.setup.setup_hook import find_setup_hook
-from satchel.setup.source_copies import SourceCopy
+from satchel.setup.source_copies import CopyBudget, SourceCopy
 from satchel.setup.source_fetch import FetchedSource
 from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit, find_units
@@ -36,6 +36,8 @@ from satchel.trust.tree_digest import folder_digest, read_digests
 
 _MOST_LEFT_OUT = 20
 """How many of the paths that are left out are named."""
+_MOST_FILES = 20
+"""How many of its files are named before the question."""
 
 
 def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
@@ -47,8 +49,10 @@ def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Term
     note = signature_note(address.location, source.signers)
     shown_note = note if is_archive else "no signature was checked"
     terminal.say(one_line(f"from {address.text}{at} ({shown_note})"))
-    for note in source.notes:
+    for note in source.notes[:_MOST_LEFT_OUT]:
         terminal.say(f"  {one_line(note)}")
+    if others := len(source.notes[_MOST_LEFT_OUT:]):
+        terminal.say(f"  and {others} more such notes")
     scanned: ScannedFiles = {}  # plugins of a marketplace share files
     for unit in units:
         with terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
@@ -70,6 +74,7 @@ def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]
             name for skill in unit.skills for name in scripts_of(file.name for file in skill.files)
         ],
         "commands": [os.path.basename(path) for path in _commands(unit)],
+        "files": _some_files(unit.folder),
     }
     for label, names in parts.items():
         if names:
@@ -77,13 +82,24 @@ def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]
     yield from _servers(unit)
     for name in unit.left_out[:_MOST_LEFT_OUT]:
         yield f"  left out: {shown_text(name)}, a link out of the source or what is never read"
-    if more := len(unit.left_out[_MOST_LEFT_OUT:]):
-        yield f"  left out: {more} more"
+    if others := len(unit.left_out[_MOST_LEFT_OUT:]):
+        yield f"  left out: {others} more"
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
         place = one_line(path) + (f":{item.line}" if item.line else "")
         yield f"  {place}: {item.rule}: {one_line(item.text)} ({meaning})"
+
+
+def _some_files(folder: str) -> list[str]:
+    """Return the names of the files in a folder, or of some and how many there are."""
+    names = sorted(
+        os.path.relpath(os.path.join(place, name), folder)
+        for place, _, files in os.walk(folder)
+        for name in files
+    )
+    others = len(names) - _MOST_FILES
+    return names if others <= 0 else [*names[:_MOST_FILES], f"and {others} more"]
 
 
 def unit_lines(unit: SourceUnit) -> list[str]:
@@ -173,14 +189,14 @@ def require_valid(unit: SourceUnit) -> None:
 
 
 @contextmanager
-def as_placed(unit: SourceUnit, source: FetchedSource) -> Iterator[SourceUnit]:
+def as_placed(unit: SourceUnit, source: FetchedSource, budget: CopyBudget) -> Iterator[SourceUnit]:
     """Yield a unit as it would be placed, read from a copy of its own that has no links.
 
     Raises `SatchelError`, also if it cannot be used without what its links led to.
     """
     with TemporaryDirectory(prefix="satchel-copy-") as above:
         folder = os.path.join(above, unit.name)
-        left_out = SourceCopy(unit.folder, folder, source.folder).write(unit.chosen)
+        left_out = SourceCopy(unit.folder, folder, source.folder, budget).write(unit.chosen)
         files = files_of_choice(unit.plugin) if unit.plugin is not None else {}
         write_files(folder, files)
         units = find_units(folder).units

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from satchel.catalog.catalog_entries import Status
-from satchel.diagnostics import Where, make_diagnostic
+from satchel.diagnostics import Severity, Where, make_diagnostic
 from satchel.errors import SatchelError
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.files.state_files import exists
@@ -125,7 +125,7 @@ class LockGuard:
         shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
         rest = f"; {len(drift) - _MOST_SHOWN} more" if len(drift) > _MOST_SHOWN else ""
         message, where, fix = "does not fit what is there", self.file, _REVIEW
-        if (reason := lack_of_trust(diagnostics, drift)) is not None:
+        if (reason := why_not_locked(diagnostics, drift)) is not None:
             message = f"{reason.message}; so {self.file} does not fit"
             where, fix = reason.where.path, reason.fix
         raise SatchelError(f"{message}: {shown}{rest}", where=where, fix=fix)
@@ -224,17 +224,32 @@ def lock_at(file: str) -> Lock:
     return read_lock(data, file)
 
 
-def lack_of_trust(
+_LEFT_OUT = (
+    *("project-untrusted", "code-untrusted"),
+    *("mcp-server-invalid", "mcp-invalid", "choices-unreadable"),
+)
+"""Codes of diagnostics of what is not used, the first reason first."""
+
+
+def why_not_locked(
     diagnostics: Iterable[Diagnostic], differences: Iterable[LockDifference]
 ) -> Diagnostic | None:
-    """Return why a lock file cannot be compared or replaced before the user trusts a project.
+    """Return why a lock file cannot be compared or replaced before the user does something.
 
-    Held code is always a reason. A project without trust, or of which only the data is trusted, is
-    one if something that is locked is gone.
+    Held code is always a reason. If something that is locked is gone, so are missing trust, a
+    server that is left out, and any error.
     """
     is_gone = any(it.now is None and it.entry.kind not in SERVER_OFFERS for it in differences)
-    codes = {"code-held", *(("project-untrusted", "code-untrusted") if is_gone else ())}
-    return next((item for item in diagnostics if item.code in codes), None)
+    codes = ("code-held", *(_LEFT_OUT if is_gone else ()))
+    diagnostics = list(diagnostics)
+    reasons = [item for code in codes for item in diagnostics if item.code == code]
+    reasons += [item for item in diagnostics if is_gone and _is_error(item)]
+    return next(iter(reasons), None)
+
+
+def _is_error(item: Diagnostic) -> bool:
+    """Return whether something cannot be used, for another reason than a difference."""
+    return item.severity is Severity.ERROR and not item.code.startswith("lock-")
 
 
 def _is_part_of(place: str, owners: Iterable[str]) -> bool:

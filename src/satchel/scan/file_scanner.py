@@ -178,13 +178,21 @@ def _scan_file(path: str, root: str, scanned: ScannedFiles) -> Iterator[ScanFind
         yield _finding("binary-file", path, 0, "a compiled program")
     elif path.lower().endswith(_ARCHIVES):
         yield _finding("binary-file", path, 0, "an archive; unpack it and scan the folder")
-    elif not data.startswith(_MEDIA):
+    elif not data.startswith(_MEDIA) or _is_text(data):
         if status.st_size > len(data):
             yield _finding("not-read", path, 0, f"only the first {_MAX_BYTES:,} bytes were read")
         digest = sha256(data).digest()
         if digest not in scanned:
             scanned[digest] = tuple(_scan_data(data))
         yield from (replace(item, path=path) for item in scanned[digest])
+
+
+def _is_text(data: bytes) -> bool:
+    """Return whether bytes that begin like a picture are text, such as a script with `BM=1`."""
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _scan_status(path: str, status: os.stat_result, root: str) -> Iterator[ScanFinding]:

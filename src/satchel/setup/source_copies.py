@@ -32,13 +32,26 @@ class _Part:
     """The folders whose links led here."""
 
 
+class CopyBudget:
+    """The files and bytes that all copies out of one source may have."""
+
+    def __init__(self) -> None:
+        self.left = MOST_FILES, MOST_BYTES
+
+    def spend(self, *, files: int = 0, size: int = 0) -> None:
+        """Count files or bytes. Raises `SatchelError` if these are too many."""
+        self.left = self.left[0] - files, self.left[1] - size
+        if min(self.left) < 0:
+            limit = f"{MOST_FILES} files or {MOST_BYTES // MIB} MiB with what links lead to"
+            raise SatchelError(f"has more than {limit}", fix="add less of it with --only")
+
+
 class SourceCopy:
     """Copies a folder to the new folder `copy`; all of it comes from inside `within`."""
 
-    def __init__(self, folder: str, copy: str, within: str) -> None:
+    def __init__(self, folder: str, copy: str, within: str, budget: CopyBudget) -> None:
         self._first = _Part(folder=os.path.realpath(folder), copy=copy)
-        self._within = os.path.realpath(within)
-        self._files, self._bytes = MOST_FILES, MOST_BYTES
+        self._within, self._budget = os.path.realpath(within), budget
         self._left_out: list[str] = []
 
     def write(self, only: Collection[str] = ()) -> tuple[str, ...]:
@@ -49,11 +62,15 @@ class SourceCopy:
         if not is_inside(self._first.folder, self._within):
             raise SatchelError("leads out of the source", where=self._first.folder)
         names = [os.path.normpath(os.path.join(self._first.folder, path)) for path in only]
-        parts = [self._first]
+        parts, left = [self._first], self._budget.left
         try:
             while parts:
                 part = parts.pop()
                 parts += self._write_folder(part, () if part.above else names)
+        except SatchelError as problem:
+            self._budget.left = left  # the caller removes what was copied
+            where = problem.where or self._first.folder
+            raise SatchelError(problem.message, where=where, fix=problem.fix) from None
         except OSError as problem:
             message = f"cannot be copied: {reason_of(problem)}"
             raise SatchelError(message, where=self._first.folder) from None
@@ -70,7 +87,7 @@ class SourceCopy:
         for entry in entries:
             if is_skipped(entry.name) or not _is_wanted(entry.path, names):
                 continue
-            self._count(files=1)
+            self._budget.spend(files=1)
             path, copy, above = entry.path, os.path.join(part.copy, entry.name), part.above
             if entry.is_symlink():
                 path, above = os.path.realpath(path), (*above, part.folder)
@@ -97,17 +114,10 @@ class SourceCopy:
 
     def _write_file(self, path: str, copy: str) -> None:
         with read_errors(path):
-            self._count(size=os.stat(path).st_size)
+            self._budget.spend(size=os.stat(path).st_size)
         if not os.path.isfile(path):
             raise SatchelError("is not a regular file", where=path, fix="remove it")
         copy_file(path, copy)
-
-    def _count(self, *, files: int = 0, size: int = 0) -> None:
-        self._files -= files
-        self._bytes -= size
-        if min(self._files, self._bytes) < 0:
-            limit = f"{MOST_FILES} files or {MOST_BYTES // MIB} MiB with what its links lead to"
-            raise SatchelError(f"has more than {limit}", where=self._first.folder)
 
 
 def _is_wanted(path: str, names: Collection[str]) -> bool:

@@ -341,9 +341,8 @@ def _exists(path: str) -> bool:
     if os.path.lexists(path):
         return True
     folder, stem = os.path.split(path)
-    stamp = Stamp.at(folder)
     try:
-        stems = _cached_stems(folder, stamp) if stamp.is_settled() else _stems(folder)
+        stems = _stems(folder, Stamp.at(folder))
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
@@ -351,12 +350,8 @@ def _exists(path: str) -> bool:
     return stem.casefold() in stems
 
 
-def _stems(folder: str) -> frozenset[str]:
+@lru_cache(8)
+def _stems(folder: str, _stamp: Stamp) -> frozenset[str]:
     """Return what names in a folder begin with, up to any of their dots."""
     names = [entry.casefold() for entry in os.listdir(folder)]
     return frozenset(name[: it.start()] for name in names for it in re.finditer(r"\.", name))
-
-
-@lru_cache(8)
-def _cached_stems(folder: str, _stamp: Stamp) -> frozenset[str]:
-    return _stems(folder)

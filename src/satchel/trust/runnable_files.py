@@ -233,7 +233,7 @@ class _Walk:
 
     def may_be_skill(self, path: str) -> bool:
         """Return whether a folder is where skills are, so that a SKILL.md makes it one."""
-        above = os.path.dirname(os.path.relpath(path, self.bounds))
+        above = os.path.dirname(os.path.relpath(path, self.root))
         return "skills" in above.split(os.sep) or (self.is_skill and path == self.root)
 
     def is_left_out(self, entry: os.DirEntry[str], place: _Place) -> bool:
@@ -262,7 +262,8 @@ class _Walk:
         if os.path.isdir(target):
             self.waiting.append(_Place(target, is_whole, has_texts=False))
             return
-        if is_text and target.endswith(".md") and not is_whole:
+        is_text = is_text and target.endswith(".md") and not is_whole
+        if is_text or stat.S_ISSOCK(os.stat(target).st_mode):
             return
         yield target
         if is_whole:

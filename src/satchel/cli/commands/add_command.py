@@ -26,6 +26,7 @@ from satchel.reports.short_texts import count
 from satchel.setup.artefact_signatures import Signer, require_signer
 from satchel.setup.folder_placement import require_outside
 from satchel.setup.source_addresses import SourceAddress, read_address
+from satchel.setup.source_copies import CopyBudget
 from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
 from satchel.setup.source_records import AddedFolder
 from satchel.setup.source_units import SourceUnit, SourceUnits, find_units
@@ -131,6 +132,7 @@ class _Adder:
         usable: list[SourceUnit] = []
         broken: list[SatchelError] = []
         there: list[SatchelError] = []
+        budget = CopyBudget()
         for unit in units:
             problems = broken
             try:
@@ -139,7 +141,7 @@ class _Adder:
                 _require_free(self.folder, unit, source.address)
                 problems = broken
                 require_outside(self.folder.target(unit.kind, unit.name), unit.folder)
-                usable.append(copies.enter_context(as_placed(unit, source)))
+                usable.append(copies.enter_context(as_placed(unit, source, budget)))
             except SatchelError as problem:
                 problems.append(source.with_source_path(problem))
         # All that could be added is there: the broken ones are not the cause.

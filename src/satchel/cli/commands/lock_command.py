@@ -13,7 +13,7 @@ from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
 from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock, LockDifference
 from satchel.loader.lock_entries import offers_place
-from satchel.loader.lock_guard import lack_of_trust, lock_at
+from satchel.loader.lock_guard import lock_at, why_not_locked
 from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
@@ -99,13 +99,15 @@ def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
 
 def _require_trusted(app: "Satchel", differences: Iterable[LockDifference]) -> None:
     """Raise `SatchelError` if a lock without something not trusted is not what was reviewed."""
-    if (item := lack_of_trust(app.catalog.diagnostics, differences)) is None:
+    if (item := why_not_locked(app.catalog.diagnostics, differences)) is None:
         return
     message, fix = "cannot be locked while it is held", item.fix  # why was printed
     if item.code != "code-held":
         gone = Lock(it.before for it in differences if it.before and it.now is None)
         lost = f"{LOCK_FILE} would lose {_contents(gone)}"
-        message, fix = f"cannot be locked while it is not trusted: {lost}", f"{fix}; or {_ELSE}"
+        is_untrusted = item.code in {"project-untrusted", "code-untrusted"}
+        state = "it is not trusted" if is_untrusted else "something is left out"
+        message, fix = f"cannot be locked while {state}: {lost}", f"{fix}; or {_ELSE}"
     raise SatchelError(message, where=item.where.path, fix=fix)
 
 

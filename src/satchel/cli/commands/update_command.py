@@ -23,6 +23,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import joined_names
 from satchel.setup.artefact_signatures import Signer, recorded, time_of
 from satchel.setup.source_addresses import SourceAddress
+from satchel.setup.source_copies import CopyBudget
 from satchel.setup.source_fetch import FetchedSource, fetched
 from satchel.setup.source_records import RECORD_FILE, AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit, find_units
@@ -89,7 +90,7 @@ class _Updater:
         try:
             unit = _newest(record, self.folder, units)
             doubt = _doubt(record, source.signers)
-            with as_placed(unit, source) as new:
+            with as_placed(unit, source, CopyBudget()) as new:
                 now = folder_digest(target)
                 if doubt:
                     self.terminal.say(one_line(f"{title} {doubt}"))
