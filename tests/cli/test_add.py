@@ -525,8 +525,10 @@ def test_links_bring_what_is_in_the_source_and_others_are_named_before_the_quest
 ):
     source = as_source(linked, form)
     shown = run("add", source).stderr
-    assert "left out: round, a link out of the source" in shown
-    assert re.search("left out the link .*skills/greet/out|left out: out, a link", shown)
+    assert "never read): round\n" in shown
+    assert re.search(r"left out the link .*skills/greet/out|never read\): out\n", shown)
+    for line in (r"LICENSE \((linked/)?LICENSE\)", r"lib \((linked/)?shared\)"):
+        assert re.search(f"from elsewhere in the source: {line}\n", shown)
     assert "scripts: scripts/helper.py" in shown
     result = run("add", source, "--yes")
     assert result.exit_code == 0
@@ -555,9 +557,10 @@ def test_all_that_is_placed_is_shown(run, repository, home):
         (skill / f"out{number}").symlink_to("/nowhere")
     result = run("add", str(repository), "--only", "greet", "--full", "--yes")
     assert result.exit_code == 0
-    assert "left out: lib, " in result.stderr
-    assert re.search("left out: (d/)+d, ", result.stderr)
-    assert "left out: 12 more" in result.stderr
+    left_out = "left out (links out of the source, and what is never read): "
+    assert f"{left_out}lib\n" in result.stderr
+    assert f"{left_out}d/d/d" in result.stderr
+    assert f"{left_out}12 more" in result.stderr
     placed = home / ".satchel/skills/greet"
     files = {path.relative_to(placed).as_posix() for path in placed.rglob("*") if path.is_file()}
     assert files == {"SKILL.md", "a/.env", ".hidden/x.sh"}

@@ -592,3 +592,22 @@ def test_a_plugin_that_became_a_skill_is_named_by_the_diff(run, here, toolkit):
     assert run("trust", "--code").exit_code == 0
     (here / "plugins/demo/SKILL.md").unlink()
     assert run("trust", "--diff").stdout.startswith("gone: the scripts of skill plugins/demo\n")
+
+
+def test_a_file_that_is_not_compared_any_more_is_shown_as_it_is(run, here, write_files):
+    servers = {"own": {"command": "sh", "args": ["run.sh"]}}
+    write_files(
+        here,
+        {
+            ".mcp.json": json.dumps({"mcpServers": servers}),
+            "run.sh": "",
+            "skills/lib/a.md": "old\n",
+        },
+    )
+    assert run("trust", "--code").exit_code == 0
+    write_files(here, {"skills/lib/SKILL.md": "x", "skills/lib/a.md": "evil\n"})
+    lines = run("trust", "--diff").stdout.splitlines()
+    at = lines.index(
+        "+++ what servers of .mcp.json may use: skills/lib/a.md (not compared any more)"
+    )
+    assert lines[at + 2 : at + 4] == ["-old", "+evil"]

@@ -35,18 +35,18 @@ def unit(**files):
 def test_a_line_end_in_a_name_forges_no_line():
     name = {"b\n=== a: safe.sh": "x"}
     assert code_lines(unit(**name)) == ["=== a: b\\n=== a: safe.sh", "  x"]
-    assert not any("\n" in line for line in diff_lines(unit(), unit(**name)))
+    assert not any("\n" in line for line in diff_lines(unit(), unit(**name), "/nowhere"))
 
 
 def test_a_change_is_shown_line_by_line():
-    lines = diff_lines(unit(x="one\ntwo", y="same"), unit(x="one\n\u200btwo", y="same"))
+    lines = diff_lines(unit(x="one\ntwo", y="same"), unit(x="one\n\u200btwo", y="same"), "/nowhere")
     assert lines[:2] == ["--- a: x", "+++ a: x"]
     assert lines[-2:] == ["-two", "+\\u200btwo"]
     assert not any("same" in line for line in lines)
 
 
 def test_what_is_new_and_what_is_gone_is_shown_whole():
-    lines = diff_lines(unit(x="old"), unit(y="new"))
+    lines = diff_lines(unit(x="old"), unit(y="new"), "/nowhere")
     assert lines == [
         *("--- a: x", "+++ /dev/null", "@@ -1 +0,0 @@", "-old"),
         *("--- /dev/null", "+++ a: y", "@@ -0,0 +1 @@", "+new"),
@@ -56,22 +56,22 @@ def test_what_is_new_and_what_is_gone_is_shown_whole():
 def test_a_change_without_text_is_named():
     before = {"a": CodeUnit("a", {"x": CodeFile("1")})}
     after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
-    assert diff_lines(before, after)[-1:] == [
+    assert diff_lines(before, after, "/nowhere")[-1:] == [
         "(not shown: empty, no text, or larger than 1 MiB; digest 1 -> 2)",
     ]
-    assert diff_lines(before, before) == []
+    assert diff_lines(before, before, "/nowhere") == []
 
 
 def test_a_file_that_became_no_text_is_not_shown_as_removed_alone():
     after = {"a": CodeUnit("a", {"x": CodeFile("2")})}
     assert (
-        diff_lines(unit(x="old"), after)[-1]
+        diff_lines(unit(x="old"), after, "/nowhere")[-1]
         == "(not shown: empty, no text, or larger than 1 MiB; digest 2)"
     )
 
 
 def test_a_line_end_that_only_some_programs_take_for_one_is_shown():
-    lines = diff_lines(unit(x="# a\n"), unit(x="# a\rrun\n"))
+    lines = diff_lines(unit(x="# a\n"), unit(x="# a\rrun\n"), "/nowhere")
     assert lines[-1] == "+# a\\rrun"
     assert code_lines(unit(x="# a\rrun\n"))[-1] == "  # a\\rrun"
 
@@ -87,5 +87,5 @@ def test_all_code_is_shown_with_what_hides_in_it():
 
 def test_that_an_env_file_is_not_shown_and_may_run_is_said():
     before, after = ({"a": CodeUnit("a", {"build.env": CodeFile(it)})} for it in "12")
-    for lines in (code_lines(before), diff_lines(before, after)):
+    for lines in (code_lines(before), diff_lines(before, after, "/nowhere")):
         assert "read it yourself, a command may run it" in lines[-1]

@@ -26,12 +26,12 @@ def copy(source, tmp_path):
 
     def copy(*only: str) -> tuple[dict[str, str], tuple[str, ...]]:
         target = tmp_path / os.urandom(4).hex()
-        left_out = SourceCopy(str(source / "unit"), str(target), str(source), CopyBudget()).write(
-            only
-        )
+        content = SourceCopy(str(source / "unit"), str(target), str(source), CopyBudget())
+        content.write(only)
         assert not any(path.is_symlink() for path in target.rglob("*"))
         paths = (path for path in target.rglob("*") if path.is_file())
-        return {path.relative_to(target).as_posix(): path.read_text() for path in paths}, left_out
+        files = {path.relative_to(target).as_posix(): path.read_text() for path in paths}
+        return files, tuple(content.left_out)
 
     return copy
 

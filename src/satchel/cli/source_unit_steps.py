@@ -1,7 +1,7 @@
 """The steps of adding a unit of a source: show what it contains, put it in its place, record it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryDirectory
@@ -34,10 +34,8 @@ from satchel.trust.project_inventory import servers_of_plugin
 from satchel.trust.runnable_files import read_code_file
 from satchel.trust.tree_digest import folder_digest, read_digests
 
-_MOST_LEFT_OUT = 20
-"""How many of the paths that are left out are named."""
-_MOST_FILES = 20
-"""How many of its files are named before the question."""
+_MOST_NAMED = 20
+"""How many files, links and notes of each kind are named before the question."""
 
 
 def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
@@ -49,10 +47,8 @@ def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Term
     note = signature_note(address.location, source.signers)
     shown_note = note if is_archive else "no signature was checked"
     terminal.say(one_line(f"from {address.text}{at} ({shown_note})"))
-    for note in source.notes[:_MOST_LEFT_OUT]:
-        terminal.say(f"  {one_line(note)}")
-    if others := len(source.notes[_MOST_LEFT_OUT:]):
-        terminal.say(f"  and {others} more such notes")
+    for line in _named("in the source", source.notes):
+        terminal.say(line, as_is=True)
     scanned: ScannedFiles = {}  # plugins of a marketplace share files
     for unit in units:
         with terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
@@ -80,15 +76,20 @@ def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]
         if names:
             yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
-    for name in unit.left_out[:_MOST_LEFT_OUT]:
-        yield f"  left out: {shown_text(name)}, a link out of the source or what is never read"
-    if others := len(unit.left_out[_MOST_LEFT_OUT:]):
-        yield f"  left out: {others} more"
+    yield from _named("from elsewhere in the source", unit.from_elsewhere)
+    yield from _named("left out (links out of the source, and what is never read)", unit.left_out)
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
         place = one_line(path) + (f":{item.line}" if item.line else "")
         yield f"  {place}: {item.rule}: {one_line(item.text)} ({meaning})"
+
+
+def _named(label: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each name, or for some and how many there are."""
+    yield from (f"  {label}: {shown_text(name)}" for name in names[:_MOST_NAMED])
+    if others := len(names[_MOST_NAMED:]):
+        yield f"  {label}: {others} more"
 
 
 def _some_files(folder: str) -> list[str]:
@@ -98,8 +99,8 @@ def _some_files(folder: str) -> list[str]:
         for place, _, files in os.walk(folder)
         for name in files
     )
-    others = len(names) - _MOST_FILES
-    return names if others <= 0 else [*names[:_MOST_FILES], f"and {others} more"]
+    others = len(names) - _MOST_NAMED
+    return names if others <= 0 else [*names[:_MOST_NAMED], f"and {others} more"]
 
 
 def unit_lines(unit: SourceUnit) -> list[str]:
@@ -196,7 +197,8 @@ def as_placed(unit: SourceUnit, source: FetchedSource, budget: CopyBudget) -> It
     """
     with TemporaryDirectory(prefix="satchel-copy-") as above:
         folder = os.path.join(above, unit.name)
-        left_out = SourceCopy(unit.folder, folder, source.folder, budget).write(unit.chosen)
+        content = SourceCopy(unit.folder, folder, source.folder, budget)
+        content.write(unit.chosen)
         files = files_of_choice(unit.plugin) if unit.plugin is not None else {}
         write_files(folder, files)
         units = find_units(folder).units
@@ -204,4 +206,9 @@ def as_placed(unit: SourceUnit, source: FetchedSource, budget: CopyBudget) -> It
         if copy is None:
             raise SatchelError(f"{unit.kind} {unit.name!r} is not complete without its source")
         require_valid(copy)
-        yield replace(copy, place=os.path.relpath(unit.folder, source.folder), left_out=left_out)
+        yield replace(
+            copy,
+            place=os.path.relpath(unit.folder, source.folder),
+            left_out=tuple(content.left_out),
+            from_elsewhere=tuple(content.from_elsewhere),
+        )

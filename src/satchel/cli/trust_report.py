@@ -6,18 +6,21 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from satchel.cli.rendering import diagnostic_line
 from satchel.diagnostics import Severity
 from satchel.errors import SatchelError
+from satchel.files.file_reader import UnreadableFileError
 from satchel.files.secret_files import is_secret_file
 from satchel.mixed_scripts import mixes_scripts
 from satchel.reports.short_texts import count
 from satchel.setup.source_records import AddedFolder
 from satchel.sources.search_roots import home_path
 from satchel.text import lines_of, spell_hidden, unified_lines
+from satchel.trust.runnable_files import read_code_file
 
 if TYPE_CHECKING:
     from satchel.cli.console import Console
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 ShownFile: TypeAlias = "tuple[str, CodeFile]"
 """What is shown of the path of a file, and the file."""
 _NO_FILE = "/dev/null"
+_NOT_COMPARED = "not compared any more"
 _OTHERS = re.compile(r"[^\0-\x7f]")
 
 
@@ -173,8 +177,10 @@ def file_lines(files: Iterable[ShownFile]) -> list[str]:
     return [spell_hidden(line) for line in lines]
 
 
-def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> list[str]:
-    """Return the changes of all code since it was trusted, line by line.
+def diff_lines(
+    trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit], base: str
+) -> list[str]:
+    """Return the changes of all code of the project `base` since it was trusted, line by line.
 
     What is new or gone is named first: its files may be known as those of something else.
     """
@@ -184,7 +190,26 @@ def diff_lines(trusted: Mapping[str, CodeUnit], now: Mapping[str, CodeUnit]) -> 
         if trusted and key not in trusted
     ]
     gone = [f"gone: {_owner(unit)}" for key, unit in sorted(trusted.items()) if key not in now]
-    return [*map(shown_text, new + gone), *_diff(_files(trusted), _files(now))]
+    before, after = _files(trusted), _files(now)
+    after |= _not_compared(before, after, base)
+    return [*map(shown_text, new + gone), *_diff(before, after)]
+
+
+def _not_compared(
+    before: Mapping[tuple[str, str], ShownFile],
+    after: Mapping[tuple[str, str], ShownFile],
+    base: str,
+) -> dict[tuple[str, str], ShownFile]:
+    """Return the files that were compared and are not any more, though they are still there."""
+    files: dict[tuple[str, str], ShownFile] = {}
+    places = {place for place, _ in after}
+    for (place, _), (path, _) in before.items():
+        target = os.path.join(base, place)
+        if place not in places and os.path.isfile(target):
+            with suppress(UnreadableFileError):
+                file = read_code_file(target, base)
+                files[place, _NOT_COMPARED] = (f"{path} ({_NOT_COMPARED})", file)
+    return files
 
 
 def _owner(unit: CodeUnit) -> str:

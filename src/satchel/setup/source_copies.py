@@ -52,10 +52,12 @@ class SourceCopy:
     def __init__(self, folder: str, copy: str, within: str, budget: CopyBudget) -> None:
         self._first = _Part(folder=os.path.realpath(folder), copy=copy)
         self._within, self._budget = os.path.realpath(within), budget
-        self._left_out: list[str] = []
+        self.left_out: list[str] = []
+        self.from_elsewhere: list[str] = []
+        """What links of the folder brought from outside of it, with its path in the source."""
 
-    def write(self, only: Collection[str] = ()) -> tuple[str, ...]:
-        """Copy the folder, or `only` these paths of it, and return what was left out.
+    def write(self, only: Collection[str] = ()) -> None:
+        """Copy the folder, or `only` these paths of it, and note what is left out.
 
         Folders such as `.git` are left out without a word. Raises `SatchelError`.
         """
@@ -74,7 +76,8 @@ class SourceCopy:
         except OSError as problem:
             message = f"cannot be copied: {reason_of(problem)}"
             raise SatchelError(message, where=self._first.folder) from None
-        return tuple(sorted(self._left_out))
+        self.left_out.sort()
+        self.from_elsewhere.sort()
 
     def _write_folder(self, part: _Part, names: Collection[str]) -> Iterable[_Part]:
         """Copy the files of a folder, and yield the folders in it."""
@@ -95,13 +98,20 @@ class SourceCopy:
             is_read = is_utf8(entry.name) and not (is_folder and part.depth == _DEEPEST)
             if not is_read or (above and not self._may_copy(path, above)):
                 self._leave_out(copy)
-            elif is_folder:
+                continue
+            if entry.is_symlink() and not is_inside(path, self._first.folder):
+                source = os.path.relpath(path, self._within)
+                self.from_elsewhere.append(f"{self._name(copy)} ({source})")
+            if is_folder:
                 yield _Part(folder=path, copy=copy, depth=part.depth + 1, above=above)
             else:
                 self._write_file(path, copy)
 
     def _leave_out(self, copy: str) -> None:
-        self._left_out.append(os.path.relpath(copy, self._first.copy))
+        self.left_out.append(self._name(copy))
+
+    def _name(self, copy: str) -> str:
+        return os.path.relpath(copy, self._first.copy)
 
     def _may_copy(self, path: str, above: Collection[str]) -> bool:
         """Return whether what a link leads to, or is behind it, is copied."""

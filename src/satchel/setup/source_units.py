@@ -41,6 +41,8 @@ class SourceUnit:
     """Where in the source it is, if this is a copy."""
     left_out: tuple[str, ...] = ()
     """What a copy does not have: links out of the source, and what is never read."""
+    from_elsewhere: tuple[str, ...] = ()
+    """What a copy has from elsewhere in the source."""
 
     @property
     def chosen(self) -> tuple[str, ...]:

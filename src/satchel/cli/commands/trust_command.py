@@ -185,7 +185,8 @@ def _ask(terminal: Terminal, inventory: ProjectInventory) -> TrustLevel:
 
 def _print_diff(inventory: ProjectInventory, record: TrustRecord | None, console: Console) -> int:
     """Print the changes of the code since it was trusted; return 1 if some cannot be compared."""
-    lines = diff_lines(record.units if record else {}, inventory.units)
+    base = inventory.project.folder
+    lines = diff_lines(record.units if record else {}, inventory.units, base)
     is_trusted = record is not None and record.level is TrustLevel.CODE
     if not is_trusted:
         console.say("its code is not trusted, so all of it is shown")
