@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -568,7 +569,9 @@ def test_locked_and_frozen_are_not_used_together(run, here, locked):
 
 
 @pytest.mark.usefixtures("toolkit")
-@pytest.mark.parametrize("broken", ["variable", "servers", "choices", "skill", "plugin"])
+@pytest.mark.parametrize(
+    "broken", ["variable", "servers", "choices", "skill", "link", "plugin", "unreadable"]
+)
 def test_what_is_locked_is_not_lost_while_it_is_broken_or_left_out(
     run, here, write_skill, monkeypatch, broken
 ):
@@ -589,6 +592,12 @@ def test_what_is_locked_is_not_lost_while_it_is_broken_or_left_out(
             (here / "satchel.toml").write_text("[")
         case "skill":
             (here / "skills/greet/SKILL.md").write_text("---\nname: [\n")
+        case "link":
+            (here / "skills/greet").rename(here / "skills/.gone")
+            (here / "skills/greet").symlink_to("nothing")
+        case "unreadable":
+            (here / "skills").rename(here / "gone")
+            (here / "skills").write_text("")
         case "plugin":
             (here / "plugins/demo/toolkit.yaml").write_text("[")
     for option in ((), ("--check",)):
@@ -600,3 +609,20 @@ def test_what_is_locked_is_not_lost_while_it_is_broken_or_left_out(
     result = run("list", "--locked", *trust[:-1])
     assert result.exit_code == 1
     assert "run 'satchel lock" not in result.stderr
+
+
+def test_what_was_removed_on_purpose_is_removed_whatever_else_is_broken(run, here, write_skill):
+    for name in ("greet", "other", "third"):
+        write_skill(here / "skills", name)
+    server = {"url": "https://example.com/mcp"}
+    servers = {"far": server, "near": {**server, "headers": {"X": "${KEY}"}}}
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    trust = ("--trust", "code", "--no-connect")
+    assert run("lock", *trust).exit_code == 0
+    (here / ".mcp.json").write_text(json.dumps({"mcpServers": {"near": servers["near"]}}))
+    shutil.rmtree(here / "skills/third")
+    write_skill(here / "skills", "new", text="---\nname: [\n")
+    result = run("lock", *trust)
+    assert result.exit_code == 0
+    assert "removed skill third" in result.stderr
+    assert "removed server far" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -224,11 +225,8 @@ def lock_at(file: str) -> Lock:
     return read_lock(data, file)
 
 
-_LEFT_OUT = (
-    *("project-untrusted", "code-untrusted"),
-    *("mcp-server-invalid", "mcp-invalid", "choices-unreadable"),
-)
-"""Codes of diagnostics of what is not used, the first reason first."""
+_NOTHING_READ = ("project-untrusted", "code-untrusted", "mcp-invalid", "choices-unreadable")
+"""Codes of diagnostics that may take away anything, the first reason first."""
 
 
 def why_not_locked(
@@ -236,20 +234,27 @@ def why_not_locked(
 ) -> Diagnostic | None:
     """Return why a lock file cannot be compared or replaced before the user does something.
 
-    Held code is always a reason. If something that is locked is gone, so are missing trust, a
-    server that is left out, and any error.
+    Held code is always a reason. If something that is locked is gone, so are missing trust, a file
+    of settings that cannot be read, and what is wrong with that skill, plugin or server itself.
     """
-    is_gone = any(it.now is None and it.entry.kind not in SERVER_OFFERS for it in differences)
-    codes = ("code-held", *(_LEFT_OUT if is_gone else ()))
+    gone = [it.entry for it in differences if it.now is None and it.entry.kind not in SERVER_OFFERS]
+    codes = ("code-held", *(_NOTHING_READ if gone else ()))
     diagnostics = list(diagnostics)
     reasons = [item for code in codes for item in diagnostics if item.code == code]
-    reasons += [item for item in diagnostics if is_gone and _is_error(item)]
+    reasons += [item for item in diagnostics if any(_concerns(item, entry) for entry in gone)]
     return next(iter(reasons), None)
 
 
-def _is_error(item: Diagnostic) -> bool:
-    """Return whether something cannot be used, for another reason than a difference."""
-    return item.severity is Severity.ERROR and not item.code.startswith("lock-")
+def _concerns(item: Diagnostic, entry: LockEntry) -> bool:
+    """Return whether a diagnostic may say why something that is locked is gone."""
+    if entry.kind == "server":
+        return item.code == "mcp-server-invalid" and repr(entry.name) in item.message
+    if item.severity is Severity.INFO or item.code.startswith("lock-"):
+        return False
+    # Its file, itself, or a folder that it is in.
+    path, place = item.where.path.replace(os.sep, "/"), entry.place.removeprefix("~/")
+    folders = [place[: match.start()] for match in re.finditer("/", f"{place}/")]
+    return f"/{place}/" in f"{path}/" or any(path.endswith(f"/{folder}") for folder in folders)
 
 
 def _is_part_of(place: str, owners: Iterable[str]) -> bool:
