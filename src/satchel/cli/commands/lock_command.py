@@ -107,7 +107,8 @@ def _require_trusted(app: "Satchel", differences: Iterable[LockDifference]) -> N
         lost = f"{LOCK_FILE} would lose {_contents(gone)}"
         is_untrusted = item.code in {"project-untrusted", "code-untrusted"}
         state = "it is not trusted" if is_untrusted else "something is left out"
-        message, fix = f"cannot be locked while {state}: {lost}", f"{fix}; or {_ELSE}"
+        message = f"cannot be locked while {state}: {lost}"
+        fix = f"{fix}; or {_ELSE}" if is_untrusted else fix
     raise SatchelError(message, where=item.where.path, fix=fix)
 
 
