@@ -153,9 +153,12 @@ def test_redis_is_stopped_and_comes_back(folder, marks, redis_server, start_work
     results, now = asyncio.run(main())
     names = ["running", "busy", "w0", "w1", "w2", "a0", "a1", "a2"]
     for name, result in zip(names, results, strict=True):
-        assert not result.is_error or result.error_code == "may_have_run", (name, result.text)
+        # On a busy machine, one may be sent only after redis is back, and before its worker is.
+        codes_of_a_call = {"may_have_run", "no_worker"}
+        assert not result.is_error or result.error_code in codes_of_a_call, (name, result.text)
         if not name.startswith("a"):
-            assert len(runs(marks / name)) <= 1, f"{name} was done twice"
+            most = 0 if result.error_code == "no_worker" else 1
+            assert len(runs(marks / name)) <= most, f"{name} was done too often"
     assert not any(result.is_error for result in (*results[:2], *results[5:]))
     if persists:
         assert not any(result.is_error for result in results)
