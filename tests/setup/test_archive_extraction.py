@@ -182,6 +182,13 @@ def test_links_that_stay_inside_are_extracted_if_the_caller_wants_them(world, ki
 def test_nothing_is_written_through_a_link_of_an_archive(world):
     evil = tar(world / "m.tar", symlink("d", "e"), file("d/x", b"evil"), folder("e"))
     assert_refused(evil, world, "'d' is in it twice", with_links=True)
+    links = tar(world / "l.tar", folder("e"), symlink("d", "e"), symlink("d/x", "y"))
+    assert_refused(links, world, "'d' is in it twice", with_links=True)
+    # `out` leads to the folder around the target, though its text does not climb.
+    leave = [symlink("s", "."), symlink("out", "s/s/../.."), symlink("out/evil", "x")]
+    for name, members in (("o.tar", leave), ("p.tar", leave[::-1])):
+        evil = tar(world / name, *members)
+        assert_refused(evil, world, "'out' is in (it|the archive) twice", with_links=True)
     twice = tar(world / "n.tar", symlink("d", "e"), symlink("d", "f"))
     assert_refused(twice, world, "'d' is in it twice", with_links=True)
 

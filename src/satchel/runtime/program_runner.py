@@ -168,7 +168,7 @@ async def run_with(runner: ProgramRunner | None, program: Program) -> dict[str, 
     )
     raise ToolError(
         "The program cannot be run here: the program that runs it returns no valid result. "
-        "Tell the user; it cannot be repaired from here."
+        "Tell the user, who can repair that program."
     )
 
 

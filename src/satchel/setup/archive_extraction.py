@@ -71,11 +71,11 @@ def _unzip(file: IO[bytes], members: "ExtractedMembers") -> None:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             mode = info.external_attr >> 16
+            is_plain = info.is_dir() or stat.S_IFMT(mode) in {0, stat.S_IFREG}
+            _checked(info.orig_filename)  # `filename` is cut at a NUL
             if stat.S_ISLNK(mode) and info.file_size <= _LONGEST_LINK:
                 members.add_link(info.filename, os.fsdecode(archive.read(info)))
                 continue
-            is_plain = info.is_dir() or stat.S_IFMT(mode) in {0, stat.S_IFREG}
-            _checked(info.orig_filename)  # `filename` is cut at a NUL
             path = members.add(info.filename, info.file_size, info.is_dir(), is_plain)
             archive.extract(info, members.root)  # reads at most `file_size` bytes
             if not info.is_dir() and os.path.getsize(path) != info.file_size:
@@ -148,12 +148,13 @@ class ExtractedMembers:
         if climbs_out(text, len(_checked(name)) - 1) or not is_possible:
             self.notes.append(f"left out the link {one_line(name)}, which leads out")
         else:
+            # Now, while there is no link yet through which it could lead out.
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             self._links.append((path, text))
 
     def write_links(self) -> None:
         """Write the links after all folders exist, so that nothing is written through a link."""
         for path, text in self._links:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
             try:
                 os.symlink(text, path)
             except FileExistsError:

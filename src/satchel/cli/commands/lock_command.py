@@ -106,9 +106,10 @@ def _require_trusted(app: "Satchel", differences: Iterable[LockDifference]) -> N
         gone = Lock(it.before for it in differences if it.before and it.now is None)
         lost = f"{LOCK_FILE} would lose {_contents(gone)}"
         is_untrusted = item.code in {"project-untrusted", "code-untrusted"}
-        state = "it is not trusted" if is_untrusted else "something is left out"
-        message = f"cannot be locked while {state}: {lost}"
-        fix = f"{fix}; or {_ELSE}" if is_untrusted else fix
+        if is_untrusted:  # which was printed
+            message, fix = f"cannot be locked while it is not trusted: {lost}", f"{fix}; or {_ELSE}"
+        else:
+            message = f"{item.message}; so {lost}, and nothing is written"
     raise SatchelError(message, where=item.where.path, fix=fix)
 
 
