@@ -72,12 +72,15 @@ def test_a_reviewed_file_is_not_replaced_by_an_empty_or_from_a_broken_one(run, h
     before = file.read_bytes()
     result = run("lock")
     assert (result.exit_code, result.stdout, file.read_bytes()) == (1, "", before)
-    reason = "cannot be locked while it is not trusted: satchel.lock would lose 1 skill, 1 plugin"
+    reason = "it is not trusted, so satchel.lock would lose 1 skill, 1 plugin, 1 group; nothing is"
     assert reason in result.stderr
     (here / "other").mkdir()
     result = run("lock", "--skills", "other")
     assert (result.exit_code, result.stdout, file.read_bytes()) == (1, "", before)
-    assert "has 1 skill, 1 plugin, 1 group, but nothing is loaded now" in result.stderr
+    lost = (
+        "satchel.lock: would lose 1 skill, 1 plugin, 1 group; nothing is written (if that is meant"
+    )
+    assert lost in result.stderr
     file.write_text("<<<<<<< HEAD\n")
     result = run("lock", *locked)
     assert (result.exit_code, file.read_text()) == (1, "<<<<<<< HEAD\n")
@@ -122,10 +125,12 @@ def test_what_is_locked_is_not_lost_for_want_of_trust(run, here, without_trust, 
     lost = "1 server" if level == "data" else "1 plugin, 1 server, 1 group"
     for option in ((), ("--check",), ("--diff",)):
         result = run("lock", "--no-connect", *option, *project)
-        assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
-        assert f"while it is not trusted: satchel.lock would lose {lost} (" in result.stderr
+        assert (result.exit_code == 0) == (option == ("--diff",))
+        assert (here / "satchel.lock").read_bytes() == before
+        assert f"it is not trusted, so satchel.lock would lose {lost}; nothing is" in result.stderr
         assert "satchel trust" in result.stderr
-        assert "run 'satchel lock" not in result.stderr
+        assert "after a review, run" not in result.stderr
+        assert ("removed server far" in result.stdout) == bool(option)
 
 
 @pytest.mark.parametrize("project", [(), ("--project",)])
@@ -170,7 +175,7 @@ def test_held_code_of_a_disabled_plugin_is_in_no_way(run, here, toolkit, write_s
     (toolkit / "demo/tools.py").write_text("x = 1\n")
     run("disable", "demo", "--force")
     assert "code-held" not in run("list").stderr
-    assert "removed plugin demo" in run("lock").stderr
+    assert "removed plugin demo" in run("lock", "--prune").stderr
     assert run("lock", "--check").exit_code == 0
     run("enable", "demo", "--force")
     assert "code-held" in run("list").stderr
@@ -213,7 +218,7 @@ def test_a_project_that_is_a_skill_stays_trusted_when_it_is_locked(run, own_skil
 
 
 def test_a_new_file_says_how_it_differs_from_the_one_that_it_replaces(run, here, locked):
-    result = run("lock", *locked[:2])
+    result = run("lock", "--prune", *locked[:2])
     assert result.stdout == "wrote satchel.lock: 1 skill\n"
     assert "removed plugin demo (path plugins/demo)\n" in result.stderr
 
@@ -546,7 +551,8 @@ def test_something_locked_that_is_disabled_is_missing(run, here, configure, unit
     for flag in ("--locked", "--frozen"):
         result = run("list", flag, *options)
         assert (result.exit_code, f"removed {unit}" in result.stderr) == (1, True)
-    run("lock", *options)
+    assert run("lock", *options).exit_code == 1
+    assert run("lock", "--prune", *options).exit_code == 0
     assert run("lock", "--check", *options).exit_code == 0
 
 
@@ -604,12 +610,13 @@ def test_what_is_locked_is_not_lost_while_it_is_broken_or_left_out(
         result = run("lock", *trust, *option)
         assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
         assert "so satchel.lock would lose 1 " in result.stderr
+        assert "removed " in (result.stdout if option else result.stderr)
     result = run("list", "--locked", *trust[:-1])
     assert result.exit_code == 1
     assert "run 'satchel lock" not in result.stderr
 
 
-def test_what_was_removed_on_purpose_is_removed_whatever_else_is_broken(run, here, write_skill):
+def test_what_was_removed_is_taken_out_with_prune_only(run, here, write_skill):
     for name in ("greet", "other", "third"):
         write_skill(here / "skills", name)
     server = {"url": "https://example.com/mcp"}
@@ -617,10 +624,40 @@ def test_what_was_removed_on_purpose_is_removed_whatever_else_is_broken(run, her
     (here / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
     trust = ("--trust", "code", "--no-connect")
     assert run("lock", *trust).exit_code == 0
+    before = (here / "satchel.lock").read_bytes()
     (here / ".mcp.json").write_text(json.dumps({"mcpServers": {"near": servers["near"]}}))
     shutil.rmtree(here / "skills/third")
     write_skill(here / "skills", "new", text="---\nname: [\n")
     result = run("lock", *trust)
+    assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
+    fix = "if that is meant, run 'satchel lock --trust code --prune'"
+    assert f"would lose 1 skill, 1 server; nothing is written ({fix})" in result.stderr
+    result = run("lock", "--prune", *trust)
     assert result.exit_code == 0
     assert "removed skill third" in result.stderr
     assert "removed server far" in result.stderr
+    assert run("lock", "--check", *trust).exit_code == 0
+
+
+def test_a_lock_of_fewer_folders_does_not_replace_that_of_more(run, here, locked):
+    before = (here / "satchel.lock").read_bytes()
+    result = run("lock", "--skills", "skills")
+    assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
+    assert "would lose 1 plugin, 1 group" in result.stderr
+
+
+def test_the_configuration_of_a_plugin_that_is_gone_is_a_loss(run, here, configure):
+    configure("[config.demo]\nkey = 'value'\n")
+    assert run("lock", "--trust", "code").exit_code == 0
+    before = (here / "satchel.lock").read_bytes()
+    result = run("lock", "--trust", "data")
+    assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
+    assert "would lose the configuration of 1 plugin" in result.stderr
+
+
+def test_the_first_lock_says_that_something_is_broken(run, here, write_skill):
+    write_skill(here / "skills", "greet")
+    write_skill(here / "skills", "new", text="---\nname: [\n")
+    result = run("lock", "--skills", "skills")
+    assert result.stdout == "wrote satchel.lock: 1 skill\n"
+    assert "1 error; run 'satchel doctor --skills skills --run' for details" in result.stderr

@@ -87,6 +87,13 @@ class LockDifference:
         assert entry is not None
         return entry
 
+    @property
+    def is_loss(self) -> bool:
+        """Return whether the entry is gone, or its configuration, as for want of trust."""
+        if self.before is None:
+            return False
+        return self.now is None or "config" in self.before.values.keys() - self.now.values.keys()
+
     def __str__(self) -> str:
         return f"{self.verb} {self.entry}{''.join(self._changes())}"
 

@@ -225,19 +225,21 @@ def lock_at(file: str) -> Lock:
     return read_lock(data, file)
 
 
-_NOTHING_READ = ("project-untrusted", "code-untrusted", "mcp-invalid", "choices-unreadable")
+UNTRUSTED = ("project-untrusted", "code-untrusted")
+"""Codes of the diagnostics that trust is missing."""
+_NOTHING_READ = (*UNTRUSTED, "mcp-invalid", "choices-unreadable")
 """Codes of diagnostics that may take away anything, the first reason first."""
 
 
 def why_not_locked(
     diagnostics: Iterable[Diagnostic], differences: Iterable[LockDifference]
 ) -> Diagnostic | None:
-    """Return why a lock file cannot be compared or replaced before the user does something.
+    """Return why something that is locked is gone or changed, if a diagnostic says so.
 
-    Held code is always a reason. If something that is locked is gone, so are missing trust, a file
-    of settings that cannot be read, and what is wrong with that skill, plugin or server itself.
+    Held code comes first. For what is gone, so do missing trust and a file of settings that cannot
+    be read; then what is wrong with that skill, plugin or server itself.
     """
-    gone = [it.entry for it in differences if it.now is None and it.entry.kind not in SERVER_OFFERS]
+    gone = [item.entry for item in differences if item.is_loss]
     codes = ("code-held", *(_NOTHING_READ if gone else ()))
     diagnostics = list(diagnostics)
     reasons = [item for code in codes for item in diagnostics if item.code == code]

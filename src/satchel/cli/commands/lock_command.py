@@ -9,17 +9,18 @@ import click
 
 from satchel.cli.base_command import Sources, SourcesCommand, require_at_most_one
 from satchel.cli.console import Console
+from satchel.cli.rendering import summary
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
-from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock, LockDifference
+from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock, LockDifference, LockEntry
 from satchel.loader.lock_entries import offers_place
-from satchel.loader.lock_guard import lock_at, why_not_locked
+from satchel.loader.lock_guard import UNTRUSTED, lock_at, why_not_locked
 from satchel.reports.short_texts import count
 
 if TYPE_CHECKING:
     from satchel import Satchel
 
-_ELSE = f"name the folders that {LOCK_FILE} was made with, or delete it"
+_PRUNE = "if that is meant, run 'satchel lock --prune'"
 
 
 class LockCommand(SourcesCommand):
@@ -33,20 +34,22 @@ class LockCommand(SourcesCommand):
 @click.command("lock", cls=LockCommand)
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something differs.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what differs.")
+@click.option("--prune", is_flag=True, help="Also take out of the file what is not loaded now.")
 @click.option(
     "--no-connect", is_flag=True,
     help="Import and start nothing; the tools of MCP servers stay as they are in the file.",
 )  # fmt: skip
 def command(
-    console: Console, *, sources: Sources, check: bool, diff: bool, no_connect: bool
+    console: Console, *, sources: Sources, check: bool, diff: bool, prune: bool, no_connect: bool
 ) -> int:
     """Write what is loaded to satchel.lock in the current folder.
 
     The file has the digest of each skill and plugin, the MCP servers with their tools, and the
-    notes of groups. MCP servers are connected to list their tools. Other commands compare with the
-    file: --locked fails if anything differs, --frozen serves nothing else.
+    notes of groups. MCP servers are connected to list their tools. Nothing is taken out of a file
+    that is there without --prune. Other commands compare with the file: --locked fails if anything
+    differs, --frozen serves nothing else.
     """
-    require_at_most_one({"check": check, "diff": diff})
+    require_at_most_one({"check": check, "diff": diff, "prune": prune})
     is_reading = check or diff
     if not is_reading:
         require_no_link_out(LOCK_FILE)
@@ -58,35 +61,30 @@ def command(
     if no_connect:
         now = _with_offers_of(before, now)
     differences = before.differences(now) if before else ()
-    _require_trusted(app, differences)
+    _require_not_held(app)
     if not no_connect:
         _require_connected(app)
     _require_readable(now)
+    loss = _loss(app, differences)
+    for item in differences:
+        (console.out if is_reading else console.say)(str(item))
     if is_reading:
-        for item in differences:
-            console.out(str(item))
-        advice = "; after a review, run 'satchel lock'" if differences else ""
+        advice = "; after a review, run 'satchel lock'" if differences and not loss else ""
         console.say(count(len(differences), "difference") + advice)
-        return 1 if check and differences else 0
-    if before is not None:
-        _require_something(before, now)
-        for item in differences:
-            console.say(str(item))
-    write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
-    console.out(f"wrote {LOCK_FILE}: {_contents(now) or 'nothing is loaded'}")
-    return 0
+    if loss and diff:
+        console.say(str(loss))
+    elif loss and not prune:
+        raise loss
+    elif not is_reading:
+        write_atomic(os.path.abspath(LOCK_FILE), now.text.encode())
+        console.out(f"wrote {LOCK_FILE}: {_contents(now.entries.values()) or 'nothing is loaded'}")
+        summary(app.catalog, console, ran_code=not no_connect)
+    return 1 if check and differences else 0
 
 
-def _contents(lock: Lock) -> str:
-    kinds = Counter(entry.kind for entry in lock.entries.values())
+def _contents(entries: Iterable[LockEntry]) -> str:
+    kinds = Counter(entry.kind for entry in entries)
     return ", ".join(count(number, kind) for kind, number in kinds.items())
-
-
-def _require_something(before: Lock, now: Lock) -> None:
-    """Raise `SatchelError` if an empty lock would replace a reviewed one."""
-    if before.entries and not now.entries:
-        message = f"has {_contents(before)}, but nothing is loaded now; nothing was written"
-        raise SatchelError(message, where=LOCK_FILE, fix=_ELSE)
 
 
 def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
@@ -97,20 +95,29 @@ def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
     return Lock([*now.entries.values(), *kept])
 
 
-def _require_trusted(app: "Satchel", differences: Iterable[LockDifference]) -> None:
-    """Raise `SatchelError` if a lock without something not trusted is not what was reviewed."""
-    if (item := why_not_locked(app.catalog.diagnostics, differences)) is None:
-        return
-    message, fix = "cannot be locked while it is held", item.fix  # why was printed
-    if item.code != "code-held":
-        gone = Lock(it.before for it in differences if it.before and it.now is None)
-        lost = f"{LOCK_FILE} would lose {_contents(gone)}"
-        is_untrusted = item.code in {"project-untrusted", "code-untrusted"}
-        if is_untrusted:  # which was printed
-            message, fix = f"cannot be locked while it is not trusted: {lost}", f"{fix}; or {_ELSE}"
-        else:
-            message = f"{item.message}; so {lost}, and nothing is written"
-    raise SatchelError(message, where=item.where.path, fix=fix)
+def _require_not_held(app: "Satchel") -> None:
+    """Raise `SatchelError` while code is held, since what would be locked is not what serves."""
+    for item in app.catalog.diagnostics:
+        if item.code == "code-held":  # why was printed
+            message = "cannot be locked while it is held"
+            raise SatchelError(message, where=item.where.path, fix=item.fix)
+
+
+def _loss(app: "Satchel", differences: Iterable[LockDifference]) -> SatchelError | None:
+    """Return the error that the file would lose something, with the reason if it is known."""
+    lost = [item for item in differences if item.is_loss]
+    if not lost:
+        return None
+    gone = _contents(item.entry for item in lost if item.now is None)
+    values = _contents(item.entry for item in lost if item.now is not None)
+    parts = [gone, values and f"the configuration of {values}"]
+    message = f"would lose {' and '.join(filter(None, parts))}; nothing is written"
+    where, fix = LOCK_FILE, _PRUNE
+    if (reason := why_not_locked(app.catalog.diagnostics, differences)) is not None:
+        where, fix = reason.where.path, f"{reason.fix}; {_PRUNE}" if reason.fix else _PRUNE
+        because = "it is not trusted" if reason.code in UNTRUSTED else reason.message
+        message = f"{because}, so {LOCK_FILE} {message}"  # want of trust was printed
+    return SatchelError(message, where=where, fix=fix)
 
 
 def _require_connected(app: "Satchel") -> None:
