@@ -114,7 +114,8 @@ def _loss(app: "Satchel", differences: Iterable[LockDifference]) -> SatchelError
     message = f"would lose {' and '.join(filter(None, parts))}; nothing is written"
     where, fix = LOCK_FILE, _PRUNE
     if (reason := why_not_locked(app.catalog.diagnostics, differences)) is not None:
-        where, fix = reason.where.path, f"{reason.fix}; {_PRUNE}" if reason.fix else _PRUNE
+        where = reason.where.path
+        fix = "; ".join(filter(None, (reason.fix.rstrip("."), _PRUNE)))
         because = "it is not trusted" if reason.code in UNTRUSTED else reason.message
         message = f"{because}, so {LOCK_FILE} {message}"  # want of trust was printed
     return SatchelError(message, where=where, fix=fix)
