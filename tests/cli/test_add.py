@@ -178,9 +178,32 @@ def test_what_is_added_to_a_trusted_project_is_used_at_once(run, repository, wri
     assert "next: satchel trust, since nothing of a project is used before\n" in first.stderr
     run("trust", level)
     later = run("add", repository, "--only", "later", "--project", "--yes")
-    text = "next: satchel trust, if it has code or scripts; its text is used already\n"
-    assert later.stderr.endswith(text)
+    assert "next:" not in later.stderr
     assert "later  ok" in run("list", "skills").stdout
+    code = run("add", repository, "--only", "demo", "--project", "--yes")
+    text = "next: satchel trust, for its code; its text is used already\n"
+    assert code.stderr.endswith(text)
+
+
+@pytest.mark.parametrize("form", ["git", "tar.gz"])
+def test_only_what_is_left_out_of_what_is_added_is_named(run, linked, home, write_skill, form):
+    write_skill(linked / "skills", "other")
+    (linked / "skills/other/h").symlink_to("/etc/hosts")
+    (linked / "top").symlink_to("/etc/hosts")
+    (linked / "shared/far").symlink_to("/etc/hosts")
+    commit(linked)
+    source = as_source(linked, form)
+    for name, names in (("other", "h"), ("greet", "lib/far, out")):
+        shown = run("add", source, "--only", name).stderr
+        (line,) = re.findall("left out .leads out.*", shown)
+        assert line == f"left out (leads out of the source): {names}"
+    shown = run("add", source).stderr
+    assert "  left out (leads out of the source): h\n" in shown
+
+
+def test_a_digest_behind_a_local_archive_is_explained(run, linked):
+    result = run("add", f"{as_source(linked, 'zip')}#sha256={'0' * 64}", "--yes")
+    assert (result.exit_code, "'#sha256=', which is for https" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("place", ["skills/greet", "skills"])
@@ -403,6 +426,36 @@ def test_a_plugin_of_a_marketplace_at_another_address_is_fetched_from_there(
     assert (home / ".satchel/plugins/demo").exists()
 
 
+def test_a_marketplace_from_elsewhere_names_nothing_on_this_machine(
+    run, repository, home, monkeypatch
+):
+    listing = repository / ".claude-plugin/marketplace.json"
+    listing.parent.mkdir()
+    source = {"source": "url", "url": f"file://{repository}"}
+    plugins = [{"name": "mine", "source": source}]
+    listing.write_text(json.dumps({"name": "m", "plugins": plugins, "owner": {"name": "me"}}))
+    commit(repository)
+    monkeypatch.setattr("satchel.setup.source_fetch.fetch_commit", copied(repository))
+    address = "git+https://example.org/market"
+    message = f"'mine' is at git+file://{repository}, and a marketplace of others names no path"
+    result = run("add", address, "--only", "mine", "--yes")
+    assert (result.exit_code, message in result.stderr) == (1, True)
+    assert not (home / ".satchel").exists()
+    result = run("add", address, "--yes")
+    assert (result.exit_code, f"left out: {message}" in result.stderr) == (0, True)
+    assert "--only NAME" not in result.stderr
+
+
+def copied(repository: Path):
+    """Return a stand-in for fetching a commit, which copies a folder."""
+
+    def fetch(_address, target: str) -> tuple[str, tuple[str, ...]]:
+        shutil.copytree(repository, target)
+        return "0" * 40, ()
+
+    return fetch
+
+
 def test_what_is_there_already_is_not_replaced(run, repository, home, write_skill):
     write_skill(home / ".satchel/skills", "greet")
     result = run("add", f"git+file://{repository}", "--only", "greet", "--yes")
@@ -470,21 +523,33 @@ def test_a_problem_without_a_line_names_none(run, tmp_path, home):
 
 
 def test_one_that_cannot_be_copied_is_left_out_and_the_others_are_added(
+    run, repository, home, write_skill
+):
+    os.mkfifo(write_skill(repository / "skills", "amber") / "pipe")
+    result = run("add", str(repository), "--yes")
+    assert result.exit_code == 0
+    reason = "skills/amber/pipe: is not a regular file"
+    assert re.search(f"left out: .*{reason}", result.stderr)
+    assert [path.name for path in (home / ".satchel/skills").iterdir()] == ["greet"]
+    assert (home / ".satchel/plugins/demo").is_dir()
+    result = run("add", str(repository), "--only", "amber", "--yes")
+    assert (result.exit_code, f"{reason}" in result.stderr) == (1, True)
+
+
+def test_a_source_that_is_too_large_is_one_error_at_the_first_that_does_not_fit(
     run, repository, home, write_skill, monkeypatch
 ):
-    write_skill(repository / "skills", "amber")
-    for number in range(6):
-        (repository / f"skills/amber/{number}").write_text("")
+    for name in ("amber", "blue"):
+        path = write_skill(repository / "skills", name)
+        for number in range(6):
+            (path / f"{number}").write_text("")
     commit(repository)
     monkeypatch.setattr("satchel.setup.source_copies.MOST_FILES", 5)
     result = run("add", f"git+file://{repository}", "--yes")
-    assert result.exit_code == 0
-    reason = "skills/amber: has more than 5 files"
-    assert f"left out: {reason}" in result.stderr
-    assert [path.name for path in (home / ".satchel/skills").iterdir()] == ["greet"]
-    assert (home / ".satchel/plugins/demo").is_dir()
-    result = run("add", f"git+file://{repository}", "--only", "amber", "--yes")
-    assert (result.exit_code, f"Error: {reason}" in result.stderr) == (1, True)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: skills/amber: with it, more than 5 files or 512 MiB ")
+    assert "blue" not in result.stderr
+    assert not (home / ".satchel").exists()
 
 
 @pytest.fixture
@@ -525,10 +590,10 @@ def test_links_bring_what_is_in_the_source_and_others_are_named_before_the_quest
 ):
     source = as_source(linked, form)
     shown = run("add", source).stderr
-    assert "never read): round\n" in shown
-    assert re.search(r"left out the link .*skills/greet/out|never read\): out\n", shown)
+    assert "left out (leads in a circle): round\n" in shown
+    assert "  left out (leads out of the source): out\n" in shown
     for line in (r"LICENSE \((linked/)?LICENSE\)", r"lib \((linked/)?shared\)"):
-        assert re.search(f"from elsewhere in the source: {line}\n", shown)
+        assert re.search(f"from elsewhere in the source: .*{line}", shown)
     assert "scripts: scripts/helper.py" in shown
     result = run("add", source, "--yes")
     assert result.exit_code == 0
@@ -557,10 +622,9 @@ def test_all_that_is_placed_is_shown(run, repository, home):
         (skill / f"out{number}").symlink_to("/nowhere")
     result = run("add", str(repository), "--only", "greet", "--full", "--yes")
     assert result.exit_code == 0
-    left_out = "left out (links out of the source, and what is never read): "
-    assert f"{left_out}lib\n" in result.stderr
-    assert f"{left_out}d/d/d" in result.stderr
-    assert f"{left_out}12 more" in result.stderr
+    assert "left out (a virtual environment of Python): lib\n" in result.stderr
+    assert "left out (more than 20 folders deep): d/d/d" in result.stderr
+    assert re.search(r"left out \(leads out of the source\): out0, .*, and 10 more", result.stderr)
     placed = home / ".satchel/skills/greet"
     files = {path.relative_to(placed).as_posix() for path in placed.rglob("*") if path.is_file()}
     assert files == {"SKILL.md", "a/.env", ".hidden/x.sh"}
@@ -655,6 +719,31 @@ def test_the_command_of_a_server_is_shown_as_it_is(run, repository, here):
     assert f"MCP server k: sh -c 'touch {path}; satchel list'" in text
 
 
+@pytest.mark.parametrize("project", [(), ("--project",)])
+def test_all_code_is_named_before_the_question_beside_any_number_of_files(
+    run, tmp_path, here, project
+):
+    plugin = tmp_path / "market/pl"
+    for number in range(30):
+        (plugin / f"a/{number}.txt").parent.mkdir(parents=True, exist_ok=True)
+        (plugin / f"a/{number}.txt").write_text("")
+    (plugin / "skills/k/scripts").mkdir(parents=True)
+    (plugin / "skills/k/SKILL.md").write_text("---\nname: k\ndescription: Do k.\n---\n")
+    for name in ("skills/k/scripts/run.sh", "zz_server.py", "zz_words.txt", "zz_tool", "zz_odd"):
+        (plugin / name).write_text("#!/bin/sh\n" if name == "zz_tool" else "1\n")
+    (plugin / "zz_odd").chmod(0o755)
+    root = "${CLAUDE_PLUGIN_ROOT}"
+    server = {"command": "python3", "args": [f"{root}/zz_words.txt"]}
+    (plugin / ".claude-plugin").mkdir()
+    (plugin / ".claude-plugin/plugin.json").write_text('{"name": "pl"}')
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {"s": server}}))
+    result = run("add", str(plugin), *project)
+    assert result.exit_code == 3
+    assert "  code: zz_odd, zz_server.py, zz_tool, zz_words.txt\n" in result.stderr
+    assert "  scripts: skills/k/scripts/run.sh\n" in result.stderr
+    assert ", and 18 more\n" in result.stderr
+
+
 def test_the_source_cannot_write_to_the_terminal(run, repository):
     skill = repository / "skills/greet/SKILL.md"
     skill.write_text('---\nname: greet\ndescription: "Hi \\e[2J\\u202e there"\n---\n')
@@ -681,6 +770,22 @@ def test_an_update_shows_what_changes_and_replaces_only_after_a_yes(
     assert run("update", "greet").exit_code == 0
     assert "hello" in placed.read_text()
     assert records(home / ".satchel")["skill"][0]["version"] == new
+
+
+@pytest.mark.parametrize("name", ["skills/greet/run", "plugins/demo/tools.py"])
+def test_an_update_that_only_makes_a_file_executable_is_shown_and_made(run, repository, home, name):
+    (repository / "skills/greet/run").write_text("#!/bin/sh\n")
+    run("add", repository, "--yes")
+    (repository / name).chmod(0o755)
+    shown = run("update")
+    base = os.path.basename(name)
+    assert (shown.exit_code, f"mode of {base}: now executable\n" in shown.stderr) == (3, True)
+    assert run("update", "--yes").exit_code == 0
+    assert (home / ".satchel" / name).stat().st_mode & 0o111 == 0o111
+    assert run("update", "--yes").stdout.count("up to date") == 2
+    (repository / name).chmod(0o644)
+    assert f"mode of {base}: no longer executable\n" in run("update", "--yes").stderr
+    assert not (home / ".satchel" / name).stat().st_mode & 0o111
 
 
 def test_an_update_shows_all_that_changes_as_it_is_and_show_prints_no_secret(run, home, tmp_path):

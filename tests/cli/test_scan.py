@@ -54,6 +54,30 @@ def test_other_tools_read_it(run, lure):
         )
 
 
+@pytest.mark.parametrize("path", [".", "skill", "{here}", "{here}/skill", "{link}/skill"])
+def test_places_are_relative_to_the_current_folder_for_services(run, lure, here, tmp_path, path):
+    (here / "skill/notes.md").rename(here / "skill/a:b c%.md")
+    link = tmp_path / "link"
+    link.symlink_to(os.getcwd())
+    path = path.format(here=os.getcwd(), link=link)
+    sarif = json.loads(run("scan", path, "--format", "sarif").stdout)
+    (result,) = sarif["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "skill/a%3Ab%20c%25.md"}
+    line = run("scan", path, "--format", "github").stdout
+    assert line.startswith("::warning file=skill/a%3Ab c%25.md,line=2,")
+
+
+def test_a_place_elsewhere_is_an_absolute_address(run, lure, here, monkeypatch):
+    path = os.path.abspath(lure)
+    (here / "other").mkdir()
+    monkeypatch.chdir(here / "other")
+    sarif = json.loads(run("scan", path, "--format", "sarif").stdout)
+    (result,) = sarif["runs"][0]["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == f"file://{os.path.realpath(path)}/notes.md"
+
+
 @pytest.mark.parametrize("as_hook", [["SKILL.md"], ["b/SKILL.md", "b/notes.md"]])
 def test_a_skill_file_stands_for_its_folder(run, tmp_path, monkeypatch, as_hook):
     monkeypatch.chdir(tmp_path)

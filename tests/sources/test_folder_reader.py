@@ -139,6 +139,15 @@ def test_more_files_than_the_limit_are_left_out_with_a_word(unit, reader):
     assert "files_per_skill" in read.diagnostics[0].message
 
 
+def test_links_that_are_left_out_count_as_files(unit, reader):
+    for number in range(9):
+        (unit / f"dead{number}").symlink_to("nothing")
+    (unit / "z").write_text("z")
+    assert names(reader(most_files=10).read(str(unit))) == ["z"]
+    read = reader(most_files=5).read(str(unit))
+    assert codes(read) == ["source-link-broken"] * 6 + ["source-too-many"]
+
+
 def test_links_between_a_few_folders_do_not_become_millions_of_paths(unit, reader):
     folders = [unit / f"d{at}" for at in range(9)]
     for folder in folders:

@@ -1,6 +1,7 @@
 """The steps of adding a unit of a source: show what it contains, put it in its place, record it."""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,12 +31,20 @@ from satchel.setup.source_records import AddedFolder, SourceRecord
 from satchel.setup.source_units import SourceUnit, find_units
 from satchel.sources.folder_reader import list_folder
 from satchel.text import one_line
+from satchel.trust.code_units import declared_texts
 from satchel.trust.project_inventory import servers_of_plugin
-from satchel.trust.runnable_files import read_code_file
+from satchel.trust.runnable_files import is_skill_code, read_code_file
 from satchel.trust.tree_digest import folder_digest, read_digests
 
 _MOST_NAMED = 20
 """How many files, links and notes of each kind are named before the question."""
+_CODE_ENDINGS = (
+    *(".py", ".pyw", ".pyc", ".pth", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts"),
+    *(".mts", ".cts", ".jsx", ".tsx", ".rb", ".pl", ".pm", ".php", ".lua", ".r", ".jl", ".go"),
+    *(".rs", ".c", ".cpp", ".java", ".jar", ".class", ".ps1", ".psm1", ".bat", ".cmd", ".vbs"),
+    *(".exe", ".dll", ".so", ".dylib", ".pyd", ".node", ".wasm", ".whl", ".zip"),
+    *("package.json", "makefile", "dockerfile"),
+)
 
 
 def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Terminal) -> None:
@@ -47,8 +56,8 @@ def say_units(units: Iterable[SourceUnit], source: FetchedSource, terminal: Term
     note = signature_note(address.location, source.signers)
     shown_note = note if is_archive else "no signature was checked"
     terminal.say(one_line(f"from {address.text}{at} ({shown_note})"))
-    for line in _named("in the source", source.notes):
-        terminal.say(line, as_is=True)
+    for text in _some(source.notes):
+        terminal.say(f"  in the source: {text}", as_is=True)
     scanned: ScannedFiles = {}  # plugins of a marketplace share files
     for unit in units:
         with terminal.working(f"scanning {unit.kind} {unit.name} for lures"):
@@ -62,22 +71,21 @@ def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]
     version = unit.plugin.manifest.version if unit.plugin and unit.plugin.manifest else ""
     title = " ".join(part for part in (unit.kind, unit.name, version) if part)
     yield shown_text(f"{title}: {unit.description}")
+    files, scripts = _files_in(unit.folder), list(_scripts(unit))
     parts = {
         "in": [unit.place],
         "skills": [] if unit.kind == "skill" else [skill.name for skill in unit.skills],
-        "code": list(_code(unit)),
-        "scripts": [
-            name for skill in unit.skills for name in scripts_of(file.name for file in skill.files)
-        ],
+        "code": list(_code(unit, (name for name in files if name not in scripts))),
+        "scripts": scripts,
         "commands": [os.path.basename(path) for path in _commands(unit)],
-        "files": _some_files(unit.folder),
+        "files": _some(files),
+        "from elsewhere in the source": _some(unit.from_elsewhere),
     }
+    parts |= {f"left out ({why})": _some(sorted(it)) for why, it in sorted(unit.left_out.items())}
     for label, names in parts.items():
         if names:
             yield f"  {label}: {shown_text(', '.join(names))}"
     yield from _servers(unit)
-    yield from _named("from elsewhere in the source", unit.from_elsewhere)
-    yield from _named("left out (links out of the source, and what is never read)", unit.left_out)
     for item in lures:
         path = os.path.relpath(item.path, unit.folder)
         meaning = SCAN_RULES[item.rule].meaning
@@ -85,22 +93,18 @@ def _unit_lines(unit: SourceUnit, lures: Iterable[ScanFinding]) -> Iterator[str]
         yield f"  {place}: {item.rule}: {one_line(item.text)} ({meaning})"
 
 
-def _named(label: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each name, or for some and how many there are."""
-    yield from (f"  {label}: {shown_text(name)}" for name in names[:_MOST_NAMED])
-    if others := len(names[_MOST_NAMED:]):
-        yield f"  {label}: {others} more"
+def _some(names: Sequence[str]) -> list[str]:
+    """Return names, or some and how many others there are."""
+    others = len(names) - _MOST_NAMED
+    return [*names[:_MOST_NAMED], *([f"and {others} more"] if others > 0 else [])]
 
 
-def _some_files(folder: str) -> list[str]:
-    """Return the names of the files in a folder, or of some and how many there are."""
-    names = sorted(
+def _files_in(folder: str) -> list[str]:
+    return sorted(
         os.path.relpath(os.path.join(place, name), folder)
         for place, _, files in os.walk(folder)
         for name in files
     )
-    others = len(names) - _MOST_NAMED
-    return names if others <= 0 else [*names[:_MOST_NAMED], f"and {others} more"]
 
 
 def unit_lines(unit: SourceUnit) -> list[str]:
@@ -117,6 +121,18 @@ def folder_diff(before: str, after: str) -> list[str]:
     return diff_files(_files(before, old, changed), _files(after, new, changed))
 
 
+def mode_lines(before: str, after: str) -> list[str]:
+    """Return which files of two folders only one of them can run."""
+    names = {*_files_in(before)} & {*_files_in(after)}
+    old, new = (
+        {name for name in names if os.lstat(os.path.join(folder, name)).st_mode & stat.S_IXUSR}
+        for folder in (before, after)
+    )
+    changed = [] if old == names else sorted(old ^ new)  # some disks have no modes
+    states = {name: "now" if name in new else "no longer" for name in changed}
+    return [shown_text(f"mode of {name}: {state} executable") for name, state in states.items()]
+
+
 def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, ShownFile]:
     """Return the files of a folder that have one of the names."""
     paths = {name: os.path.join(folder, *name.split("/")) for name in names if name in digests}
@@ -124,14 +140,37 @@ def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, S
     return {name: (name, read_code_file(path, root)) for name, path in sorted(paths.items())}
 
 
-def _code(unit: SourceUnit) -> Iterator[str]:
-    """Yield the Python files of a plugin, and which of them runs when it is added."""
-    if unit.plugin is None:
-        return
-    hook = find_setup_hook(unit.plugin)
-    for name in sorted(unit.plugin.sources):
-        runs = hook is not None and hook.has_setup and hook.file == name
-        yield f"{name} (run when it is installed)" if runs else name
+def _scripts(unit: SourceUnit) -> Iterator[str]:
+    for skill in unit.skills:
+        below = os.path.relpath(skill.path, unit.folder)
+        for name in scripts_of(file.name for file in skill.files):
+            yield os.path.normpath(os.path.join(below, name))
+
+
+def needs_trust(unit: SourceUnit) -> bool:
+    """Return whether something of a unit could run, so that a project's trust must include it."""
+    has_code = unit.plugin is not None and bool(unit.plugin.sources or unit.plugin.servers)
+    return has_code or any(is_skill_code(it.name) for skill in unit.skills for it in skill.files)
+
+
+def _code(unit: SourceUnit, files: Iterable[str]) -> Iterator[str]:
+    """Yield the files that are code, or that a server names, and what runs when it is added."""
+    hook = find_setup_hook(unit.plugin) if unit.plugin else None
+    declared = declared_texts(unit.plugin.servers if unit.plugin else (), unit.folder)
+    for name in files:
+        path = os.path.join(unit.folder, name)
+        if hook is not None and hook.has_setup and path == hook.path:
+            yield f"{name} (run when it is installed)"
+        elif os.path.basename(name) in declared or _is_code(path):
+            yield name
+
+
+def _is_code(path: str) -> bool:
+    """Return whether a file is a program by its ending, its mode or its first bytes."""
+    if path.lower().endswith(_CODE_ENDINGS) or os.stat(path).st_mode & stat.S_IXUSR:
+        return True
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
 
 
 def _commands(unit: SourceUnit) -> Iterable[str]:
@@ -209,6 +248,6 @@ def as_placed(unit: SourceUnit, source: FetchedSource, budget: CopyBudget) -> It
         yield replace(
             copy,
             place=os.path.relpath(unit.folder, source.folder),
-            left_out=tuple(content.left_out),
+            left_out=content.left_out,
             from_elsewhere=tuple(content.from_elsewhere),
         )

@@ -18,6 +18,7 @@ from satchel.text import one_line, shorten
 
 MOST_FILES = 100_000
 MOST_BYTES = 16 * 1024 * MIB
+_NOWHERE = f"{os.devnull}/out"
 _CHUNK = MIB
 _MOST_PARTS = 100
 # The size of a name or another record between the files of a tar.
@@ -35,11 +36,11 @@ def extract_archive(
     most_files: int = MOST_FILES,
     most_bytes: int = MOST_BYTES,
     with_links: bool = False,
-) -> tuple[str, ...]:
+) -> None:
     """Extract an archive; its files replace the folder `target` after everything succeeded.
 
-    Symbolic links are refused. With `with_links` they are extracted, except those that lead out:
-    the notes that are returned name these. Raises `SatchelError`; the target is then unchanged.
+    Symbolic links are refused. With `with_links` they are extracted, but those that lead out lead
+    nowhere then. Raises `SatchelError`; the target is then unchanged.
     """
     if is_inside(os.path.realpath(archive), os.path.realpath(target)):
         message = "is in the folder that the extraction would replace"
@@ -62,7 +63,6 @@ def extract_archive(
         raise SatchelError(f"cannot extract: {reason}", where=archive) from None
     finally:
         removed(staged)
-    return tuple(members.notes)
 
 
 def _unzip(file: IO[bytes], members: "ExtractedMembers") -> None:
@@ -119,7 +119,6 @@ class ExtractedMembers:
         self, root: str, most_files: int, most_bytes: int, *, with_links: bool = False
     ) -> None:
         self.root, self.most_bytes = root, most_bytes
-        self.notes: list[str] = []
         self._most_files, self._with_links = most_files, with_links
         self._files = self._bytes = 0
         self._links: list[tuple[str, str]] = []
@@ -146,11 +145,10 @@ class ExtractedMembers:
         path = self.add(name, 0, is_folder=False, is_plain=self._with_links)
         is_possible = 0 < len(os.fsencode(text)) <= _LONGEST_LINK and "\0" not in text
         if climbs_out(text, len(_checked(name)) - 1) or not is_possible:
-            self.notes.append(f"left out the link {one_line(name)}, which leads out")
-        else:
-            # Now, while there is no link yet through which it could lead out.
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            self._links.append((path, text))
+            text = _NOWHERE  # for the reader to name
+        # Now, while there is no link yet through which it could lead out.
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self._links.append((path, text))
 
     def write_links(self) -> None:
         """Write the links after all folders exist, so that nothing is written through a link."""

@@ -230,6 +230,7 @@ class _Writer:
         if below and not any(path.startswith(f"{below}/") for path in files):
             raise SatchelError(f"has no folder {below!r}", where=one_line(self._address.text))
         os.makedirs(self._target)
+        notes: list[str] = []
         with self._git.blobs() as blobs:
             links = {
                 path: self._read(blobs, item).decode("utf-8", "surrogateescape")
@@ -245,9 +246,9 @@ class _Writer:
                 elif item.mode in _FILE_MODES:
                     self._write_file(path, self._read(blobs, item), int(item.mode, 8))
                 else:
-                    self._members.notes.append(f"left out the submodule {one_line(path)}")
+                    notes.append(f"left out the submodule {one_line(path)}")
         self._members.write_links()
-        return tuple(self._members.notes)
+        return tuple(notes)
 
     def _read(self, blobs: _Blobs, item: _TreeFile) -> bytes:
         data = blobs.read(item.blob, self._left)

@@ -55,6 +55,11 @@ class SourceAddress:
         """Return whether it is a path on this machine."""
         return self.kind != "git" and not self.text.startswith("https://")
 
+    @property
+    def is_local(self) -> bool:
+        """Return whether it is on this machine, also as a repository."""
+        return self.is_path or self.location.startswith("file:")
+
     def pinned(self, commit: str) -> "SourceAddress":
         """Return it with the whole name of the commit if its beginning was given."""
         if len(self.rev) < _LEAST_OF_COMMIT or not commit.startswith(self.rev.lower()):
@@ -92,7 +97,8 @@ def read_address(text: str) -> SourceAddress:
     if "://" in text or re.match(r"(?:\w+:/*)?[^/\\]*@", text):
         raise SatchelError("this kind of address is not supported", fix=_FORMS)
     message = "is neither a folder nor an archive" if os.path.lexists(path) else "does not exist"
-    raise SatchelError(message, where=text, fix=_FORMS)
+    fix = "leave out '#sha256=', which is for https addresses" if "#sha256=" in text else _FORMS
+    raise SatchelError(message, where=text, fix=fix)
 
 
 def _is_bare_repository(folder: str) -> bool:

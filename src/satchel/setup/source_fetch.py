@@ -82,15 +82,13 @@ def fetched(address: SourceAddress, progress: Progress) -> Iterator[FetchedSourc
         try:
             sha256 = digest_of_file(archive)
             signers = signers_of(archive, sha256)
-            notes = extract_archive(
+            extract_archive(
                 archive, folder, most_files=MOST_FILES, most_bytes=MOST_BYTES, with_links=True
             )
         except SatchelError as problem:
             raise _with_path_replaced(problem, archive, address.location) from None
         version = f"sha256:{sha256}"
-        yield FetchedSource(
-            address=address, folder=folder, version=version, signers=signers, notes=notes
-        )
+        yield FetchedSource(address=address, folder=folder, version=version, signers=signers)
 
 
 def _download(address: SourceAddress, archive: str, progress: Progress) -> None:
@@ -123,8 +121,11 @@ def _with_path_replaced(problem: SatchelError, path: str, shown: str) -> Satchel
 _FETCHED = frozenset({"github", "url", "git-subdir"})
 
 
-def address_of_entry(entry: ListedPlugin) -> SourceAddress:
-    """Return where a plugin is that a marketplace lists elsewhere. Raises `SatchelError`."""
+def address_of_entry(entry: ListedPlugin, *, is_local: bool = True) -> SourceAddress:
+    """Return where a plugin is that a marketplace lists elsewhere.
+
+    Only a marketplace that `is_local` may name what is on this machine. Raises `SatchelError`.
+    """
     source = json.loads(entry.text).get("source")
     text = source if isinstance(source, str) else _address_text(source)
     if not text:
@@ -133,7 +134,11 @@ def address_of_entry(entry: ListedPlugin) -> SourceAddress:
         if isinstance(kind, str) and kind not in _FETCHED:
             message = f"{entry.name!r} is at {kind!r}, from where Satchel takes no plugins"
         raise SatchelError(message, fix="get its folder, and install that")
-    return read_address(text)
+    address = read_address(text)
+    if address.is_local and not is_local:
+        message = f"{entry.name!r} is at {text}, and a marketplace of others names no path here"
+        raise SatchelError(message, fix="if you want it, add that address yourself")
+    return address
 
 
 def _address_text(source: Any) -> str:

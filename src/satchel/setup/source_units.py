@@ -1,8 +1,8 @@
 """The skills and plugins in the content of a source."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Literal
 
 from satchel.diagnostics import Diagnostic, Severity
@@ -39,8 +39,8 @@ class SourceUnit:
     """The skill itself, or the skills of the plugin."""
     place: str = ""
     """Where in the source it is, if this is a copy."""
-    left_out: tuple[str, ...] = ()
-    """What a copy does not have: links out of the source, and what is never read."""
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What a copy does not have, by the reason."""
     from_elsewhere: tuple[str, ...] = ()
     """What a copy has from elsewhere in the source."""
 
@@ -79,7 +79,9 @@ def find_units(folder: str, within: str = "") -> SourceUnits:
     """
     root = search_root(folder, RootKind.SKILLS)
     # The links are not the user's own, so none of them may lead anywhere.
-    scan = scan_skills(replace(root, within=within, follows_links_out=False), Limits())
+    scan = scan_skills(
+        replace(root, within=within, follows_links_out=False, visits_once=True), Limits()
+    )
     market = scan_marketplace(folder, Limits()) if is_marketplace(folder) else None
     # A marketplace says which plugins it has.
     plugins = [*map(_plugin, _plugins(folder, {"", "plugins"} if market else scan.walked))]
@@ -115,11 +117,13 @@ def find_units(folder: str, within: str = "") -> SourceUnits:
 def _plugins(folder: str, keys: Iterable[str]) -> Iterable[PluginFinding]:
     """Return the plugins directly in the folders of these keys, without those inside others."""
     findings: dict[str, PluginFinding] = {}
+    folders: set[str] = set()
     for key in sorted(keys, key=lambda key: (key.count("/"), key)):
         path = os.path.join(folder, *key.split("/"))
         is_hidden = key.startswith(".") or "/." in key
         is_part = any(is_inside(path, it.path) for it in findings.values())
-        if os.path.isdir(path) and not (is_hidden or is_part):
+        if os.path.isdir(path) and not (is_hidden or is_part or real_path(path) in folders):
+            folders.add(real_path(path))  # many links may lead to it
             scan = scan_plugins(search_root(path, RootKind.PLUGINS), Limits())
             earlier = {real_path(it.path) for it in findings.values()}
             # Plugins of a marketplace may share a folder; only one scan finds them all.
@@ -151,7 +155,8 @@ def _plugin(finding: PluginFinding) -> SourceUnit:
     manifest = finding.manifest
     is_own = manifest is not None and finding.listed is None
     roots = [skills_of_plugin(path, finding.path, finding.policy, "") for path in finding.skills]
-    skills = (it for root in roots for it in scan_skills(root, Limits()).findings.values())
+    scans = (scan_skills(replace(root, visits_once=True), Limits()) for root in roots)
+    skills = (it for scan in scans for it in scan.findings.values())
     return SourceUnit(
         kind="plugin",
         name=manifest.name if manifest is not None and is_own else finding.folder_name,

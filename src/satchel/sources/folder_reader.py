@@ -246,6 +246,10 @@ class FolderReader:
                     self._count(visit.prefix + entry.name, place, walk)
                 elif place is not None:
                     self._enter(place.folder, path, visit, walk)
+                else:
+                    walk.most -= self._has_place(
+                        walk
+                    )  # folders that link to each other multiply it
             return
         try:
             folder = visit.folder.enter(entry.name)
@@ -270,11 +274,15 @@ class FolderReader:
         """Read a file, unless there are too many."""
         if name in self.required:
             return
+        if self._has_place(walk):
+            self._file(name, place, walk, is_regular=is_regular)
+
+    def _has_place(self, walk: "_WalkState") -> bool:
+        """Return whether one more file may be read; report it once if not."""
         walk.is_full = len(walk.files) >= walk.most
         if walk.is_full:
             walk.diagnostics.append(too_many_files(walk.path, self.most_files, "files"))
-        else:
-            self._file(name, place, walk, is_regular=is_regular)
+        return not walk.is_full
 
     def _is_other(self, path: str, entries: Entries, walk: "_WalkState") -> bool:
         """Return whether a folder does not belong to the one that is read; say so if needed."""
@@ -299,7 +307,7 @@ class FolderReader:
         self, folder: OpenFolder, name: str, path: str, walk: "_WalkState"
     ) -> Iterator[Place | None]:
         """Yield where a link leads, `None` if that is not read."""
-        walk.links.add((path, real_path(path)))
+        walk.links.add((path, real_path(joined(folder.path, name))))
         with linked(folder, name, path, self.root, walk.diagnostics) as place:
             is_secret = place and self.hides_secrets and leads_to_secret(place.path, self.root)
             if is_secret:

@@ -63,6 +63,8 @@ class SearchRoot:
     """
     policy: FormatPolicy = TOOLKIT
     """The policy of the plugin that it belongs to."""
+    visits_once: bool = False
+    """Whether a link to a folder that was searched is left alone, as there may be many."""
     follows_links_out: bool = False
     """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
     scripts: ScriptRule = ScriptRule.RUN

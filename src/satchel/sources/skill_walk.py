@@ -78,6 +78,7 @@ class SkillWalk:
         self._reader = SkillFolderReader(root, limits, before)
         self._findings: dict[str, SkillFinding] = {}
         self._walked: set[str] = set()
+        self._visited: set[str] = set()
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._links: set[tuple[str, str]] = set()
         self._is_cut = False
@@ -159,6 +160,7 @@ class SkillWalk:
     def _scan_folder(self, folder: _Folder) -> None:
         """Scan one folder: it is a skill, or its subfolders are scanned."""
         key, path = folder.key, folder.path
+        self._visited.add(folder.opened.path)
         try:
             entries = folder.opened.entries()
         except OSError as error:
@@ -196,7 +198,7 @@ class SkillWalk:
         if is_skipped(name) or is_secret_file(name):
             return
         if entry.is_link:
-            self._links.add((path, real_path(path)))
+            self._links.add((path, real_path(joined(folder.opened.path, name))))
         if entry.is_folder:
             self._scan_below(entry, folder)
         elif entry.is_link and not os.path.exists(path):
@@ -251,6 +253,8 @@ class SkillWalk:
                     return
                 if is_refused:
                     diagnostics.append(link_to_no_skill(path))
+                elif self._root.visits_once and linked_folder.path in self._visited:
+                    pass
                 elif linked_folder.path in folder.above:
                     diagnostics.append(link_loop(path))
                 elif repository := nested_repository(self._root, linked_folder.path):

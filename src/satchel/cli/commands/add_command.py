@@ -12,6 +12,7 @@ from satchel.cli.console import Console
 from satchel.cli.signer_options import signer_options
 from satchel.cli.source_unit_steps import (
     as_placed,
+    needs_trust,
     place_unit,
     require_valid,
     say_units,
@@ -26,7 +27,7 @@ from satchel.reports.short_texts import count
 from satchel.setup.artefact_signatures import Signer, require_signer
 from satchel.setup.folder_placement import require_outside
 from satchel.setup.source_addresses import SourceAddress, read_address
-from satchel.setup.source_copies import CopyBudget
+from satchel.setup.source_copies import CopyBudget, CopyLimitError
 from satchel.setup.source_fetch import FetchedSource, address_of_entry, fetched
 from satchel.setup.source_records import AddedFolder
 from satchel.setup.source_units import SourceUnit, SourceUnits, find_units
@@ -98,18 +99,18 @@ class _Adder:
                     usable = self._usable(source, units, copies, is_named=bool(only))
                     self._add_units(source, usable)
         if not only:
-            self._name_elsewhere(contents.elsewhere)
+            self._name_elsewhere(contents.elsewhere, is_local=address.is_local)
         for entry in elsewhere:
-            self.add(address_of_entry(entry), ())
+            self.add(address_of_entry(entry, is_local=address.is_local), ())
 
     def _say_left_out(self, reason: object) -> None:
         self.terminal.say(one_line(f"left out: {reason}"))
 
-    def _name_elsewhere(self, entries: Iterable[ListedPlugin]) -> None:
+    def _name_elsewhere(self, entries: Iterable[ListedPlugin], *, is_local: bool) -> None:
         names: list[str] = []
         for entry in entries:
             try:
-                address_of_entry(entry)
+                address_of_entry(entry, is_local=is_local)
                 names.append(entry.name)
             except SatchelError as problem:
                 self._say_left_out(problem)
@@ -127,7 +128,8 @@ class _Adder:
     ) -> list[SourceUnit]:
         """Return copies of the units that can be added, which `copies` removes.
 
-        Raises `SatchelError` for one that was named, or if there is none.
+        Raises `SatchelError` for one that was named, if there is none, or if all together are too
+        large.
         """
         usable: list[SourceUnit] = []
         broken: list[SatchelError] = []
@@ -142,6 +144,8 @@ class _Adder:
                 problems = broken
                 require_outside(self.folder.target(unit.kind, unit.name), unit.folder)
                 usable.append(copies.enter_context(as_placed(unit, source, budget)))
+            except CopyLimitError as problem:
+                raise source.with_source_path(problem) from None
             except SatchelError as problem:
                 problems.append(source.with_source_path(problem))
         # All that could be added is there: the broken ones are not the cause.
@@ -175,12 +179,10 @@ class _Adder:
                 self._say_left_out(f"{unit.kind} {unit.name}: {problem}")
         if failures:
             raise SatchelError(f"{failures} of {len(units)} were not added")
-        if self.folder.is_project:
-            self.terminal.say(
-                "next: satchel trust, if it has code or scripts; its text is used already"
-                if TrustStore().read(".").record
-                else "next: satchel trust, since nothing of a project is used before"
-            )
+        if self.folder.is_project and not TrustStore().read(".").record:
+            self.terminal.say("next: satchel trust, since nothing of a project is used before")
+        elif self.folder.is_project and any(map(needs_trust, units)):
+            self.terminal.say("next: satchel trust, for its code; its text is used already")
 
 
 def _chosen(

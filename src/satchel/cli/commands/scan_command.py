@@ -1,9 +1,11 @@
 """`satchel scan`: what to look at before trusting skills and plugins of others."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +15,7 @@ from satchel.cli.base_command import Command, repeatable
 from satchel.cli.console import Console
 from satchel.cli.rendering import workflow_command
 from satchel.cli.trust_report import shown_text
+from satchel.files.file_reader import real_path
 from satchel.names import near_misses
 from satchel.reports.short_texts import count, relative
 from satchel.scan.file_scanner import ScanFinding, scan_path
@@ -84,11 +87,26 @@ def _sarif_report(findings: Iterable[ScanFinding]) -> dict[str, Any]:
 def _github_line(finding: ScanFinding) -> str:
     """Return a finding as a command of GitHub Actions, which marks the line in a change."""
     place = {
-        "file": relative(finding.path),
+        "file": _place(finding.path),
         "line": max(finding.line, 1),
         "title": finding.rule,
     }
     return workflow_command("warning", place, f"{finding.meaning}: {finding.text}")
+
+
+def _place(path: str) -> str:
+    """Return a path as services that know the repository have it, so without links above it.
+
+    It is relative, with `/`, if it is inside the current folder.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    return relative(os.path.join(real_path(folder), name)).replace(os.sep, "/")
+
+
+def _uri(path: str) -> str:
+    """Return a path as SARIF has it: a relative reference, or else an absolute address."""
+    place = _place(path)
+    return Path(place).as_uri() if os.path.isabs(place) else quote(os.fsencode(place))
 
 
 def _result(finding: ScanFinding) -> dict[str, Any]:
@@ -99,7 +117,7 @@ def _result(finding: ScanFinding) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(finding.path.replace("\\", "/"), "/:")},
+                    "artifactLocation": {"uri": _uri(finding.path)},
                     "region": {"startLine": max(finding.line, 1)},
                 }
             }

@@ -13,6 +13,7 @@ from satchel.cli.console import Console
 from satchel.cli.source_unit_steps import (
     as_placed,
     folder_diff,
+    mode_lines,
     place_unit,
     require_valid,
     say_units,
@@ -94,7 +95,8 @@ class _Updater:
                 now = folder_digest(target)
                 if doubt:
                     self.terminal.say(one_line(f"{title} {doubt}"))
-                if folder_digest(new.folder) in {now, record.digest}:
+                digest, modes = folder_digest(new.folder), mode_lines(target, new.folder)
+                if digest in {now, record.digest} and not (digest == now and modes):
                     self.terminal.console.out(f"{title} is up to date")
                     return 0
                 say_units([new], source, self.terminal)
@@ -102,7 +104,7 @@ class _Updater:
                     self.terminal.say(
                         "  it was changed here since it was added; these changes would be lost"
                     )
-                for line in folder_diff(target, new.folder):
+                for line in (*modes, *folder_diff(target, new.folder)):
                     self.terminal.say(line, as_is=True)
                 self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not doubt)
                 place_unit(new, source, self.folder, self.terminal)
