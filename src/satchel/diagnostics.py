@@ -3,6 +3,7 @@
 Codes are public: a code never changes its meaning, and a retired code is not used again.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -273,7 +274,12 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(dict(_read_rules()))
 """Every code that Satchel reports."""
 
 
-_OUTAGES = {"mcp-server-starting": "is starting", "mcp-login-needed": "needs a login"}
+_SERVER = re.compile(r"server '([^']+)'")
+_OUTAGES = {
+    "mcp-server-starting": "is starting",
+    "mcp-login-needed": "needs a login",
+    "mcp-server-invalid": "is left out, because its settings need the user",
+}
 
 
 def make_diagnostic(code: str, where: Where, message: str, fix: str = "") -> Diagnostic:
@@ -281,6 +287,12 @@ def make_diagnostic(code: str, where: Where, message: str, fix: str = "") -> Dia
     return Diagnostic(
         severity=RULES[code].loading, code=code, where=where, message=message, fix=fix
     )
+
+
+def left_out_server(item: Diagnostic) -> str:
+    """Return the MCP server that a diagnostic says is left out, or `""`."""
+    match = _SERVER.match(item.message) if item.code == "mcp-server-invalid" else None
+    return match[1] if match else ""
 
 
 def outage_text(code: str) -> str:

@@ -13,7 +13,7 @@ from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import diff
 from satchel.errors import ConflictError
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-from satchel.loader.name_choices import served_names, with_owned_names
+from satchel.loader.name_choices import kept_names, served_names, with_owned_names
 from satchel.loader.reconcile_pass import reconcile
 from satchel.loader.scan_cache import ScanCache
 from satchel.provider_registry import ProviderRegistry
@@ -210,10 +210,11 @@ class Reconciler:
             self.require_open()
             old = self.catalog
             config = self._with_snapshots(options, provider_names)
+            left_out = self.cache.left_out
             self.cache, new = reconcile(config, self.cache, old, options)
             # Who waits for an import must not see its end before the catalog with its tools.
             self.is_importing |= bool(self.cache.imported.pending)
-            has_news = self._connect_declared()
+            has_news = self._connect_declared() or left_out != self.cache.left_out
             changes: tuple[Change, ...] = ()
             self._record_names(new)
             if new is not old:
@@ -243,6 +244,7 @@ class Reconciler:
             servers=with_owned_names(
                 self.servers.offered() if self.servers else (), self.config.owners
             ),
+            kept_names=kept_names(self.cache.left_out, self.config.owners),
             provided=self.providers.ask(options.dirty, provider_names, seconds),
         )
 

@@ -200,6 +200,9 @@ def test_a_tool_of_a_held_server_is_held_and_no_other_one_is_guessed(run, here, 
     held, unknown = run("call", "say_second"), run("call", "second_say")
     assert "\nError: tool 'say_second' of mcp:second is held (see above)\n" in held.stderr
     assert "MCP server 'second' is not used: new.txt, which its command" in held.stderr
+    listed = run("list").stderr
+    assert "warning[code-held]: MCP server 'second' is not used: new.txt" in listed
+    assert "which list does not start" not in listed
     why = "but MCP server 'second' is held (see above)\n"
     assert unknown.stderr.endswith(f"there is no tool named 'second_say', {why}")
     assert "did you mean" not in run("call", "say_secon").stderr
@@ -207,6 +210,41 @@ def test_a_tool_of_a_held_server_is_held_and_no_other_one_is_guessed(run, here, 
     unknown = run("call", "say_second")
     why = "but what .mcp.json enables, configures and starts is held (see above)\n"
     assert unknown.stderr.endswith(f"there is no tool named 'say_second', {why}")
+
+
+def test_the_reason_for_the_tool_of_a_missing_server_is_that_of_its_owner(
+    run, here, project, monkeypatch
+):
+    monkeypatch.setenv("SAY_KEY", "k")
+    project("${SAY_KEY}")
+    assert run("trust", "--code", "--variable", "SAY_KEY").exit_code == 0
+    assert run("call", "say_first").exit_code == 0
+    shown = run("show", "say_first").stderr
+    assert (
+        "\"MCP server 'first' is not started by this command\" (satchel mcp tools first)" in shown
+    )
+    monkeypatch.delenv("SAY_KEY")
+    for command in ("call", "show"):
+        assert f"satchel {command}" not in (why := run(command, "say_first").stderr)
+        assert "named 'say_first', but the tools of server 'first' are missing: " in why
+        assert "SAY_KEY, which is not set" in why
+        assert "(set SAY_KEY, or write " in why
+    assert run("disable", "mcp:first", "--project").exit_code == 0
+    for command in ("call", "show"):
+        why = run(command, "say_first").stderr
+        assert "plugin 'mcp:first' is disabled by disable = ['mcp:first']" in why
+        assert "(satchel enable mcp:first --project)" in why
+    monkeypatch.setenv("SAY_KEY", "k")
+    (here / "new.txt").touch()
+    why = run("show", "say_second").stderr
+    assert "but the tools of MCP server 'second' are missing: " in why
+    assert "new.txt, which its command may use, is new" in why
+    (here / "new.txt").unlink()
+    (here / "second.json").unlink()
+    assert run("trust", "--code").exit_code == 0
+    why = run("call", "say_second").stderr
+    assert "tool 'say_second' cannot be called: MCP server 'second' disconnected; " in why
+    assert "'satchel mcp tools second' tries it and says why" in why
 
 
 def test_the_server_that_differs_from_the_lock_is_named_for_its_tools(run, here, project):

@@ -128,6 +128,28 @@ def test_any_name_is_written_so_that_it_is_read_back(run, file, name):
 # ---- projects -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("project", [(), ("--project",)])
+def test_a_declared_server_is_disabled_and_enabled_again_whether_it_can_be_used_or_not(
+    run, here, say, project
+):
+    servers = {"maps": {"command": "x", "args": ["${NO_SUCH_KEY}"]}, "odd": {"command": 7}}
+    if project:
+        (here / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    else:
+        say('[mcp.maps]\ncommand = "${NO_SUCH_KEY}"\n[mcp.odd]\ncommand = 7\n')
+    for name in ("mcp:maps", "mcp:odd", "plugin:mcp:maps"):
+        assert run("disable", name, *project).exit_code == 0
+        assert run("enable", name, *project).exit_code == 0
+    assert run("disable", "mcp:maps", *project).stdout.startswith("disabled mcp:maps (")
+    assert "mcp:maps" in run("disable", "maps", *project).stderr
+    assert run("disable", "mcp:map", *project).exit_code == 1
+    if project:
+        assert run("trust", "--code").exit_code == 0
+    assert "NO_SUCH_KEY" not in run("mcp", "list").stderr
+    run("enable", "mcp:maps", *project)
+    assert "NO_SUCH_KEY" in run("mcp", "list").stderr
+
+
 def test_with_project_the_file_of_the_current_folder_is_written(run, file, here):
     result = run("disable", "pdf", "--project")
     assert result.stdout == "disabled pdf (satchel.toml)\n"

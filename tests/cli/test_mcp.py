@@ -278,6 +278,9 @@ def test_a_server_of_a_plugin_is_not_started_if_a_file_it_may_use_changed(run, h
     assert why in refused.stderr
     listed = run("mcp", "list")
     assert (why in listed.stderr, "box  held  make" in listed.stdout) == (True, True)
-    assert why in run("list", "tools").stderr
+    for arguments in (("list",), ("list", "tools")):
+        stderr = run(*arguments).stderr
+        assert (why in stderr, "which list does not start" in stderr) == (True, False)
     assert json.loads(run("mcp", "list", "--json").stdout)[0]["held"] is True
+    (here / "Makefile").write_text("x")
     assert run("list").stderr.count("tools of MCP servers, which list does not start: box\n") == 1

@@ -21,16 +21,17 @@ def terminal():
 
 
 @pytest.mark.parametrize(
-    ("code", "label"),
+    ("codes", "label"),
     [
         ("code-held", "held"),
         ("lock-changed", "held by the lock"),
+        ("lock-changed code-held", "held until it is trusted and locked"),
         ("mcp-server-starting", "starting"),
     ],
 )
-def test_a_state_is_named_by_its_cause(code, label):
-    problem = make_diagnostic(code, Where("a"), "a reason", "")
-    assert status_label(SimpleNamespace(state="revoked", diagnostics=(problem,))) == label
+def test_a_state_is_named_by_its_cause(codes, label):
+    problems = [make_diagnostic(code, Where("a"), "a reason", "") for code in codes.split()]
+    assert status_label(SimpleNamespace(state="revoked", diagnostics=problems)) == label
 
 
 def test_in_the_root_folder_paths_stay_whole(monkeypatch):

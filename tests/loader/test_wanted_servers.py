@@ -42,22 +42,25 @@ def test_only_a_server_that_is_connected_is_not_reported_as_not_started(
 
 def test_a_server_is_connected_unless_it_is_disabled_or_invalid(pass_inputs):
     text = b"""
-disable = ["mcp:off"]
+disable = ["mcp:off", "mcp:keyless"]
 [mcp.on]
 command = "x"
 [mcp.off]
 command = "x"
+[mcp.keyless]
+command = "${NO_SUCH_KEY}"
 [mcp.odd]
 command = 7
 """
     selection = Selection((parse_selection("/satchel.toml", Precedence.USER, text),))
     servers, problems = declared_servers(selection, (), pass_inputs().gate)
     assert [server.name for server in servers] == ["on"]
-    assert [(item.code, item.where.path) for item in problems] == [
-        ("mcp-server-invalid", "/satchel.toml")
-    ]
-    assert problems[0].message.startswith("server 'odd' is left out: ")
-    assert problems[0].fix
+    keyless, odd, off = problems
+    assert [off.code, keyless.code] == ["disabled", "disabled"]
+    assert keyless.message == "plugin 'mcp:keyless' is disabled by disable = ['mcp:keyless']"
+    assert (odd.code, odd.where.path) == ("mcp-server-invalid", "/satchel.toml")
+    assert odd.message.startswith("server 'odd' is left out: ")
+    assert odd.fix
 
 
 def test_an_invalid_server_of_a_plugin_is_left_out_and_the_others_are_connected(pass_inputs):

@@ -268,6 +268,51 @@ def test_a_table_that_cannot_be_used_is_reported_and_the_others_are_carried(user
     )
 
 
+@pytest.mark.parametrize("broken", ['env = {KEY = "${BOX_KEY}"}', 'timeout = "long"'])
+def test_a_server_that_is_left_out_keeps_the_names_of_its_tools(
+    user_file, book, write_plugin, tmp_path, broken
+):
+    other = table("other", book("echo", name="other.json"))
+
+    def tools(lines, *plugins):
+        user_file(table("box", book("echo"), lines) + other)
+        with Satchel(plugins=plugins, settings=SETTINGS) as app:
+            app.wait_for_mcp_servers(60)
+            reasons = [item.message for item in app.catalog.diagnostics]
+            names = {tool.name: str(tool.state) for tool in app.catalog.all_tools}
+            return names, [it for it in reasons if "MCP server 'box'" in it or " is new, " in it]
+
+    assert tools("")[0] == {"echo": "ok", "other_echo": "ok"}
+    names, (why,) = tools(broken)
+    assert names == {"other_echo": "ok"}
+    assert "'echo' is called 'other_echo' here because MCP server 'box' has that name" in why
+    code = 'from satchel import tool\n@tool\ndef echo() -> str:\n    "Echo."\n    return "x"\n'
+    plugin = write_plugin(tmp_path / "plugins", "p", tools=code).parent
+    names, (why,) = tools(broken, plugin)
+    assert names == {"echo": "held", "other_echo": "ok"}
+    assert "a plugin or server not usable now served this name before" in why
+    for first in (other + table("box", book("echo"), broken), other):
+        user_file(first)
+        with Satchel(settings=SETTINGS) as app:
+            app.wait_for_mcp_servers(60)
+            assert [*app.catalog.tools] == ["echo"]
+
+
+def test_the_model_learns_that_a_server_is_left_out(user_file):
+    user_file("[mcp.bad]\nurl = 3\n")
+    with Satchel(settings=SETTINGS) as app:
+        app.register_tool(lambda name: name, name="greet", description="Greet.")
+        calls = app.session()
+        states = (
+            " Either no server has it, or it is a tool of a server that is not connected: server "
+            "'bad' is left out, because its settings need the user. Ask the user to run: satchel "
+            "mcp list. Continue without it if you can."
+        )
+        assert calls.call_sync("look", {}).text == "There is no tool 'look'." + states
+        text = "There is no tool 'gret'. Did you mean greet?" + states
+        assert calls.call_sync("gret", {}).text == text
+
+
 def test_a_table_says_all_that_code_can_say():
     declared = {
         "command": "run",

@@ -32,6 +32,8 @@ EXCEPTIONS = {
 }
 """Further places that ask, each with the reason."""
 COMPARED = {
+    "cli/missing_tools.py": "so the record of names and `disable` call a server",
+    "cli/selection_editor.py": "`disable` names a declared server",
     "catalog/name_holds.py": "its tools have pins; a tool of a plugin could pose as remote",
     "loader/name_choices.py": "as above",
     "loader/wanted_servers.py": "`disable` names a declared server before it is connected",

@@ -45,6 +45,8 @@ class NameRules:
     """Takes a kind and an address; returns whether the user named it, to serve it."""
     unfinished: tuple[PluginContribution, ...] = ()
     """The plugins that are still being imported or written, with the tools that they declare."""
+    left_out: frozenset[str] = frozenset()
+    """The MCP servers that are declared and cannot be used so."""
 
 
 def hold_newcomers(
@@ -56,7 +58,7 @@ def hold_newcomers(
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
     absent = {owner_key(plugin) for plugin in plugins if _may_return(plugin)}
-    absent |= {plugin.unit for plugin in rules.unfinished}
+    absent |= {plugin.unit for plugin in rules.unfinished} | rules.left_out
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
         served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
@@ -144,7 +146,7 @@ def _replaces_own(entry: ToolEntry) -> Diagnostic:
 
 
 def _name_taken(entry: ToolEntry, owner: ToolEntry | None) -> Diagnostic:
-    other = f"{owner.source!r} ({owner.path})" if owner else "a plugin that is not usable now"
+    other = f"{owner.source!r} ({owner.path})" if owner else "a plugin or server not usable now"
     return make_diagnostic(
         "tool-name-held",
         Where(entry.path),

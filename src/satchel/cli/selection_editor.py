@@ -20,11 +20,13 @@ from satchel.configuration.selection import (
     selection_path,
 )
 from satchel.configuration.selection_reader import SELECTION_LIMIT, parse_selection, read_selection
+from satchel.diagnostics import left_out_server
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import file_lock, require_no_link_out, write_atomic
 from satchel.files.file_reader import UnreadableFileError, read_regular
 from satchel.importing.distributions import normalized
 from satchel.lazy_dataclass import dataclass
+from satchel.mcp_servers.server_addresses import as_name
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import count, location_text, short_path
@@ -32,6 +34,7 @@ from satchel.sources.search_roots import Precedence
 from satchel.text import one_line
 
 if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import Entry
 
 _BOM = b"\xef\xbb\xbf"
@@ -44,7 +47,8 @@ class SelectableEntry:
     kind: str
     names: tuple[str, ...]
     """Its name, its addresses and its source."""
-    entry: "Entry"
+    entry: "Entry | None" = None
+    """`None` for a server, which may not be connected."""
     is_optional: bool = False
     """Whether it is an installed plugin, which is disabled by default."""
 
@@ -60,6 +64,8 @@ class SelectableEntry:
 
     def is_held_by(self, name: str) -> bool:
         """Return whether the entry waits for the user to enable it by this whole address."""
+        if self.entry is None:
+            return False
         is_held = any(item.code in _NAME_HELD for item in self.entry.diagnostics)
         address = self.entry.addresses[-1]
         return is_held and name in {address, f"{self.kind}:{address}"}
@@ -224,13 +230,24 @@ def _require_readable(file: SelectionFile) -> None:
 
 
 def _read_entries(sources: Sources) -> list[SelectableEntry]:
-    if sources.project and sources.trust is None:
+    if sources.project and sources.trust is None and sources.project_level is TrustLevel.NONE:
         # Names can be read without trust, so that the user can edit the file first.
         sources = replace(sources, trust="data")
     catalog = sources.open(run_code=False).catalog
-    return [
+    entries = (
         _selectable(kind, entry, sources) for kind in KINDS for entry in entries_of(catalog, kind)
-    ]
+    )
+    return [*entries, *_servers(catalog, sources)]
+
+
+def _servers(catalog: "Catalog", sources: Sources) -> list[SelectableEntry]:
+    """Return the MCP servers that files and plugins declare, also those that cannot be used."""
+    has_project = sources.project or sources.project_here is not None
+    selection = read_selection(selection_path(), project_selection_path(".") if has_project else "")
+    diagnostics = (*selection.diagnostics, *catalog.diagnostics)
+    names = {*selection.servers, *filter(None, map(left_out_server, diagnostics))}
+    names |= {as_name(server.name) for it in catalog.all_plugins for server in it.servers}
+    return [SelectableEntry(kind="plugin", names=(f"mcp:{name}",)) for name in sorted(names)]
 
 
 def _selectable(kind: str, entry: "Entry", sources: Sources) -> SelectableEntry:
@@ -269,7 +286,7 @@ def _report_twins(console: Console, entries: Iterable[SelectableEntry]) -> None:
     """Print to stderr which plugins have all names in common, so that no pattern chooses one."""
     twins = defaultdict[tuple[str, ...], list[str]](list)
     for item in entries:
-        if item.kind == "plugin":
+        if item.kind == "plugin" and item.entry:
             twins[item.names].append(short_path(item.entry.path))
     for names, paths in twins.items():
         if len(paths) > 1:
@@ -283,7 +300,7 @@ def _report_exceptions(
     """Print to stderr which entries did not change, because another pattern has precedence."""
     for item in _read_entries(sources):
         entry = item.entry
-        if not any(item.matches(name) for name in names):
+        if entry is None or not any(item.matches(name) for name in names):
             continue
         if enables and entry.state == "disabled":
             for diagnostic in entry.diagnostics:

@@ -101,7 +101,8 @@ class _McpServers(PassProvider):
             for tool in item.tools
         }
         last = inputs.last_answer(self).kept or {}
-        servers = server_contributions(inputs.config.servers, taken, last, _SERVER_RANK)
+        offered, kept = inputs.config.servers, inputs.config.kept_names
+        servers = server_contributions(offered, taken, last, _SERVER_RANK, kept)
         stamps = (server.offered.verdict.stamp for server in servers.values())
         return ProviderAnswer(
             candidates=tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from shlex import quote
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution
     from satchel.configuration.selection import Selection
     from satchel.loader.loader_config import LoaderConfig
-    from satchel.mcp_servers.server_contributions import ServerOffer
+    from satchel.loader.scan_cache import ScanCache
+    from satchel.mcp_servers.server_contributions import KeptNames, ServerOffer
     from satchel.trust.name_owners import NameOwners
 
 
-def name_rules(
-    config: LoaderConfig, selection: Selection, unfinished: tuple[PluginContribution, ...]
-) -> NameRules:
+def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> NameRules:
     """Return who owns the names of tools and skills. With a lock, that decides about skills."""
     owners, is_chosen = config.owners, partial(is_named, selection)
     if owners is None:
@@ -35,7 +34,13 @@ def name_rules(
     def owned_by(folder: str) -> tuple[str, ...]:
         return () if config.lock is not None else owners.names_of("skill", folder)
 
-    return NameRules(owners=owners_of, owned=owned_by, is_chosen=is_chosen, unfinished=unfinished)
+    return NameRules(
+        owners=owners_of,
+        owned=owned_by,
+        is_chosen=is_chosen,
+        unfinished=now.imported.unfinished,
+        left_out=frozenset(f"mcp:{it}" for it in now.left_out if config.connects_servers),
+    )
 
 
 def is_named(selection: Selection, kind: str, address: str) -> bool:
@@ -101,6 +106,12 @@ def served_names(
     for tool in catalog.tools.values():
         if (key := owner_key(tool)) in units or tool.source.startswith("mcp:"):
             yield "tool", tool.name, key
+
+
+def kept_names(servers: Mapping[str, int], owners: NameOwners | None) -> KeptNames:
+    """Return the names that servers which are left out served before, by the record."""
+    names_of = owners.names_of if owners else lambda _kind, _server: ()
+    return {name: (order, names_of("tool", f"mcp:{name}")) for name, order in servers.items()}
 
 
 def with_owned_names(

@@ -25,7 +25,7 @@ from satchel.loader.pass_provider import PassProvider, problems_of
 from satchel.loader.plugin_loader import import_plugins
 from satchel.loader.scan_cache import PassInputs, ScanCache
 from satchel.loader.trust_gate import open_gate
-from satchel.loader.wanted_servers import declared_servers
+from satchel.loader.wanted_servers import declared_servers, left_out_servers
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -71,7 +71,9 @@ def reconcile(
     if config.lock is not None:
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked
-    next_cache = replace(next_cache, plugins=plugins, declared=declared)
+    of_plugins = (item for plugin in plugins for item in plugin.diagnostics)
+    left_out = left_out_servers((*invalid_servers, *of_plugins), declared, inputs.selection)
+    next_cache = replace(next_cache, plugins=plugins, declared=declared, left_out=left_out)
     with paused_collector():
         return _with_catalog(inputs, next_cache, providers, invalid_servers)
 
@@ -280,7 +282,7 @@ def _catalog(
         inputs.previous,
         disable_reason=selection.disabled if selection.chooses else nothing_disabled,
         first_skills=selection.first_skills,
-        names=name_rules(inputs.config, selection, next_cache.imported.unfinished),
+        names=name_rules(inputs.config, selection, next_cache),
         changes=skills.changes,
     )
     catalog = make(diagnostics)

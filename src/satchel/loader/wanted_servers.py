@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from satchel.diagnostics import Where, make_diagnostic
+from satchel.diagnostics import Where, left_out_server, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.state_files import data_folder, without_links
 from satchel.text import one_line, shorten
@@ -37,7 +37,7 @@ def with_servers(contribution: PluginContribution, config: LoaderConfig) -> Plug
 def declared_servers(
     selection: Selection, plugins: Iterable[PluginEntry], gate: TrustGate
 ) -> tuple[tuple[ServerConfig, ...], tuple[Diagnostic, ...]]:
-    """Return the enabled servers and the diagnostics of invalid ones; nothing is connected."""
+    """Return the enabled servers and why others are not used; nothing is connected."""
     plugins = [plugin for plugin in plugins if plugin.is_served and plugin.contribution.servers]
     if not (selection.servers or plugins):
         return (), ()
@@ -53,7 +53,8 @@ def declared_servers(
             config = user_server(name, table, file.path, variables)
             servers.append(config.checked(gate.check_of_file(name, file)))
         except DefinitionError as problem:
-            diagnostics.append(_invalid_server(name, file.path, problem))
+            off = selection.disabled("plugin", f"mcp:{name}")
+            diagnostics.append(off or _invalid_server(name, file.path, problem))
     for plugin in plugins:
         for server in plugin.contribution.servers:
             root, data = without_links(plugin.path), data_folder(plugin.name)
@@ -63,9 +64,27 @@ def declared_servers(
                 config = plugin_server(plugin, server, root, data, variables)
                 servers.append(config.checked(gate.check_of_plugin(server.name, plugin)))
             except DefinitionError as problem:
-                diagnostics.append(_invalid_server(server.name, plugin.path, problem))
-    enabled = (item for item in servers if selection.disabled("plugin", f"mcp:{item.name}") is None)
-    return tuple(enabled), tuple(diagnostics)
+                off = selection.disabled("plugin", f"mcp:{server.name}")
+                diagnostics.append(off or _invalid_server(server.name, plugin.path, problem))
+    reasons = [selection.disabled("plugin", f"mcp:{item.name}") for item in servers]
+    enabled = (item for item, off in zip(servers, reasons, strict=True) if off is None)
+    return tuple(enabled), (*diagnostics, *filter(None, reasons))
+
+
+def left_out_servers(
+    diagnostics: Iterable[Diagnostic], declared: Iterable[ServerConfig], selection: Selection
+) -> dict[str, int]:
+    """Return the enabled servers that cannot be used as they are declared.
+
+    Each with the number of declared servers that come before it, as far as that is known.
+    """
+    used, order = {item.name for item in declared}, list(selection.servers)
+    names = dict.fromkeys(map(left_out_server, (*diagnostics, *selection.diagnostics)))
+    return {
+        name: len(used.intersection(order[: order.index(name)])) if name in order else 0
+        for name in names
+        if name not in {"", *used} and selection.disabled("plugin", f"mcp:{name}") is None
+    }
 
 
 def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:

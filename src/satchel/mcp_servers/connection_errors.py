@@ -45,6 +45,7 @@ class SlowStartError(SatchelError):
         super().__init__(f"did not respond within {limit.seconds:g} s ({limit.setting})")
 
 
+_NO_EXTRA = "cannot be reached without the extra mcp"
 GONE = "disconnected"
 _CLOSED = "Connection closed"
 """The SDK's message for every request that was open when the connection closed."""
@@ -132,7 +133,7 @@ def reason(problem: BaseException) -> str:
         case FileNotFoundError():
             return "cannot be started: the program or its working folder does not exist"
         case ImportError():
-            return f"cannot be reached without the extra mcp: {install_hint('mcp')}"
+            return f"{_NO_EXTRA}: {install_hint('mcp')}"
         case _:
             return _library_reason(problem)
 
@@ -186,9 +187,9 @@ def _down(name: str, server: RemoteServer, why: str) -> Diagnostic:
             f"the process of plugin {name!r} {why}",
             "fix its code; it is restarted automatically",
         )
-    return make_diagnostic(
-        "mcp-server-down",
-        Where(str(server)),
-        f"MCP server {name!r} {why}; its tools are revoked",
-        "start or fix the server; it is reconnected automatically",
-    )
+    where, message = Where(str(server)), f"MCP server {name!r} {why}"
+    if why.startswith(_NO_EXTRA):
+        fix = "install the extra, then start again"
+        return make_diagnostic("mcp-server-down", where, message, fix)
+    fix = "start or fix the server; it is reconnected automatically"
+    return make_diagnostic("mcp-server-down", where, f"{message}; its tools are revoked", fix)

@@ -94,6 +94,9 @@ def status_label(entry: "Entry") -> str:
     if is_not_enabled(entry):
         return "available, not enabled"
     if entry.state in {"failed", "revoked"}:
+        codes = {item.code for item in entry.diagnostics}
+        if "code-held" in codes and codes & {"lock-new", "lock-changed"}:
+            return "held until it is trusted and locked"
         labels = (_LABELS.get(item.code) for item in entry.diagnostics)
         return next(filter(None, labels), str(entry.state))
     if entry.state == "ok" and any(item.code == "plugin-unused" for item in entry.diagnostics):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import Status
 from satchel.contracts.tool_contract import ToolContract
-from satchel.diagnostics import Diagnostic, outage_text
+from satchel.diagnostics import Diagnostic, left_out_server, outage_text
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.error_results import error_result
@@ -138,7 +138,7 @@ def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
     """Return a message for the model that there is no such tool.
 
     While a server is down whose tools are not known, the tool may be one of them, so no similar
-    name is suggested.
+    name is suggested. It may also be one of a server that is left out.
     """
     message = f"There is no tool {shorten(one_line(name), _LONGEST_NAME)!r}."
     outages = [
@@ -148,37 +148,35 @@ def unknown_tool(name: str, guesses: Iterable[str], catalog: Catalog) -> str:
         and plugin.contribution.keeps_groups
         and not plugin.contribution.unusable
     ]
-    if outages:
-        states = _server_states(outages)
-        return (
-            f"{message} Either no server has it, or it is a tool of a server that is not "
-            f"connected: {states}"
-        )
-    hint = ", ".join(guesses)
-    return f"{message} Did you mean {hint}?" if hint else message
+    hint = "" if outages else ", ".join(guesses)
+    message += f" Did you mean {hint}?" if hint else ""
+    outages += [(name, item) for item in catalog.diagnostics if (name := left_out_server(item))]
+    may_be = "Either no server has it, or it is a tool of a server that is not connected"
+    return f"{message} {may_be}: {_server_states(outages)}" if outages else message
 
 
 def _server_states(outages: Sequence[tuple[str, Diagnostic | None]]) -> str:
     """Return the states of servers that are down, and what to do about them."""
-    named = sorted(outages, key=lambda outage: not _needs_login(outage[1]))[:_MOST_SERVERS]
+    named = sorted(outages, key=lambda outage: not _needs_user(outage[1]))[:_MOST_SERVERS]
     states = [
         f"server {server!r} {outage_text(outage.code if outage else '')}"
         for server, outage in named
     ]
     if len(outages) > len(named):
         states.append(f"and {len(outages) - len(named):,} more")
-    fixes = [outage.fix for _, outage in named if outage and _needs_login(outage)]
+    waiting = [outage for _, outage in named if outage and _needs_user(outage)]
+    fixes = ["satchel mcp list" if left_out_server(item) else item.fix for item in waiting]
     if not fixes:
         return f"{', '.join(states)}. Try again later, or continue without it."
-    commands = ", ".join(fix for fix in fixes if fix.startswith("satchel "))
+    commands = ", ".join(dict.fromkeys(fix for fix in fixes if fix.startswith("satchel ")))
     advice = f"Ask the user to {f'run: {commands}' if commands else 'log in'}"
     if len(fixes) < len(outages):
         advice += ". Or try again later"
     return f"{', '.join(states)}. {advice}. Continue without it if you can."
 
 
-def _needs_login(outage: Diagnostic | None) -> bool:
-    return outage is not None and outage.code == "mcp-login-needed"
+def _needs_user(outage: Diagnostic | None) -> bool:
+    return outage is not None and outage.code in {"mcp-login-needed", "mcp-server-invalid"}
 
 
 def _why_unusable(name: str, catalog: Catalog) -> str:

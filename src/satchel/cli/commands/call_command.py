@@ -1,6 +1,5 @@
 """`satchel call`: call a tool as a model would."""
 
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -8,16 +7,13 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.call_output import Arguments, as_object, call_and_show, takes_arguments
 from satchel.cli.console import Console
-from satchel.cli.disabled_plugins import of_disabled_plugin
-from satchel.diagnostics import Severity
+from satchel.cli.missing_tools import missing_tool
 from satchel.errors import NotFoundError, SatchelError
 from satchel.reports.short_texts import status_label
 
 if TYPE_CHECKING:
     import satchel
-    from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import ToolEntry
-    from satchel.diagnostics import Diagnostic
 
 
 _PATIENCE = 5.0
@@ -66,7 +62,7 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
     try:
         entry = app.catalog.tool(name)
     except NotFoundError as problem:
-        raise of_disabled_plugin(app.catalog, problem) or _unknown(app.catalog, problem) from None
+        raise missing_tool(app, problem, starts_servers=True) from None
     if entry.diagnostics and entry.state in {"held", "failed", "disabled"}:
         last = entry.diagnostics[-1]
         raise SatchelError(_about(name, last.message), where=str(last.where), fix=last.fix)
@@ -74,36 +70,15 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
         held = [it.name for it in app.catalog.all_plugins if status_label(it) == "held"]
         if entry.source in held:
             raise SatchelError(f"tool {name!r} of {entry.source} is held", fix="see above")
-        fix = "run 'satchel doctor' for the reason"
+        server = app.catalog.plugin(entry.source)
+        if server.is_server and server.diagnostics:
+            down = server.diagnostics[0]
+            fix = f"{down.fix}; 'satchel mcp tools {server.unit}' tries it and says why"
+            message = f"tool {name!r} cannot be called: {down.message}"
+            raise SatchelError(message, where=str(down.where), fix=fix)
+        fix = "run 'satchel doctor --run' for the reason"
         raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)
     return entry
-
-
-def _unknown(catalog: "Catalog", problem: NotFoundError) -> SatchelError:
-    """Return the error for an unknown tool, with what may be the reason that it is missing."""
-    # It may be one of a plugin that failed to load, of servers, or of another broken source.
-    failed = [it for it in catalog.all_plugins if it.state == "failed"]
-    items = [*(item for plugin in failed for item in plugin.diagnostics), *catalog.diagnostics]
-    held = [item for item in items if item.code == "code-held" and _servers_in(item)]
-    errors = [item for item in items if item.severity is Severity.ERROR]
-    if not held and (problem.near or not errors):
-        return problem
-    # Names of tools often begin with that of their server.
-    start = re.split("[_-]", problem.name)[0]
-    reasons = [*held, *errors]
-    first = min(reasons, key=lambda it: f" {start}" not in _servers_in(it).replace("'", ""))
-    servers = _servers_in(first)
-    if first in held:
-        return SatchelError(f"{problem.message}, but {servers} is held", fix="see above")
-    why = f"the tools of {servers} are missing" if servers else "there are errors; the first"
-    message = f"{problem.message}, but {why}: {first.message!r}"
-    return SatchelError(message, where=str(first.where), fix=first.fix)
-
-
-def _servers_in(item: "Diagnostic") -> str:
-    """Return the MCP server, or the servers of a file, that a diagnostic is about, or `""`."""
-    match = re.match(r"(MCP )?server \S+|what \S+ enables, configures and starts", item.message)
-    return match[0] if match else ""
 
 
 def _about(name: str, message: str) -> str:

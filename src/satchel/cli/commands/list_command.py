@@ -75,15 +75,16 @@ def command(
             )
         if {"tool", "plugin"} & {*kinds}:
             say_untrusted(catalog, console)
-            _say_servers(app.declared_mcp_servers.values(), console, why=section is not None)
+            _say_servers(app.declared_mcp_servers, console)
     summary(catalog, console, ran_code=run)
 
 
-def _say_servers(servers: "Iterable[ServerConfig]", console: Console, *, why: bool) -> None:
-    """Write which servers have tools that are not listed; `why` reads all that they may use."""
-    if names := joined_names(server.name for server in servers):
+def _say_servers(servers: "Mapping[str, ServerConfig]", console: Console) -> None:
+    """Write which servers have tools that are not listed, and why some would not start."""
+    problems = {name: server.start_problem() for name, server in servers.items()}
+    if names := joined_names(name for name, problem in problems.items() if problem is None):
         console.say(f"not listed: tools of MCP servers, which list does not start: {names}")
-    for problem in filter(None, (server.start_problem() for server in servers if why)):
+    for problem in filter(None, problems.values()):
         console.say(diagnostic_line(problem))
 
 

@@ -11,7 +11,7 @@ import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADABLE, NOT_LOADED, contract_lines
-from satchel.cli.disabled_plugins import of_disabled_plugin
+from satchel.cli.missing_tools import missing_tool
 from satchel.cli.rendering import COLOURS, diagnostic_line
 from satchel.errors import NotFoundError
 from satchel.formats.python_source import Function, arguments_of, statements_of, texts_in
@@ -23,7 +23,6 @@ from satchel.tools.docstrings import read_docstring
 from satchel.tools.signatures import CONTEXT_NAMES
 
 if TYPE_CHECKING:
-    from satchel.catalog.catalog import Catalog
     from satchel.catalog.catalog_entries import Entry, ToolEntry
 
 _MAX_FILES = 20
@@ -62,7 +61,7 @@ def command(
         else:
             console.out(visible(skill.text))
         return
-    entries = _entries_named(app.catalog, name, (kind,) if kind else KINDS)
+    entries = _entries_named(app, name, (kind,) if kind else KINDS)
     records = [_record(kind, entry) for kind, entry in entries]
     if as_json:
         console.json(records)
@@ -72,9 +71,10 @@ def command(
 
 
 def _entries_named(
-    catalog: "Catalog", name: str, kinds: tuple[str, ...]
+    app: satchel.Satchel, name: str, kinds: tuple[str, ...]
 ) -> "list[tuple[str, Entry]]":
     """Return each kind with its entry of this name. Raises `NotFoundError` if there is none."""
+    catalog = app.catalog
     entries: list[tuple[str, Entry]] = []
     for kind in kinds:
         with suppress(NotFoundError):
@@ -83,7 +83,7 @@ def _entries_named(
         names = {entry.name for kind in kinds for entry in entries_of(catalog, kind)}
         kind_text = kinds[0] if len(kinds) == 1 else "skill, tool, group or plugin"
         problem = NotFoundError(kind_text, name, near_misses(name, names))
-        raise (of_disabled_plugin(catalog, problem) if "tool" in kinds else None) or problem
+        raise missing_tool(app, problem, starts_servers=False) if "tool" in kinds else problem
     return entries
 
 

@@ -1,0 +1,14 @@
+from satchel.mcp_servers.connection_errors import down_diagnostic, reason
+from satchel.mcp_servers.server_addresses import StdioServer
+from satchel.mcp_servers.server_process import StderrBuffer
+
+
+def test_without_the_extra_the_message_says_how_to_install_it_and_blames_no_server():
+    why = reason(ImportError("no module named mcp"))
+    problem = down_diagnostic("box", StdioServer(command="run"), why, StderrBuffer())
+    assert problem.message.startswith("MCP server 'box' cannot be reached without the extra mcp")
+    assert problem.message.endswith(": pip install '.[mcp]' in a clone of Satchel")
+    assert problem.fix == "install the extra, then start again"
+    gone = down_diagnostic("box", StdioServer(command="run"), "disconnected", StderrBuffer())
+    assert gone.message == "MCP server 'box' disconnected; its tools are revoked"
+    assert gone.fix.startswith("start or fix the server")
