@@ -247,9 +247,8 @@ class FolderReader:
                 elif place is not None:
                     self._enter(place.folder, path, visit, walk)
                 else:
-                    walk.most -= self._has_place(
-                        walk
-                    )  # folders that link to each other multiply it
+                    # Folders that link to each other multiply a link that leads nowhere.
+                    walk.most -= self._has_place(walk)
             return
         try:
             folder = visit.folder.enter(entry.name)
