@@ -183,7 +183,9 @@ def test_the_question_is_answered_on_a_terminal(run, project, monkeypatch):
     assert (record.level, record.variables) == ("code", ("TOKEN",))
     assert "servers that use KEY are left out (those with a default, only" in result.stderr
     # What was allowed stays so.
-    assert run("trust", input="2\nn\n").exit_code == 0
+    result = run("trust", "--code")
+    assert result.exit_code == 0
+    assert "it may use TOKEN; 'satchel trust --revoke' takes that back" in result.stderr
     assert TrustStore().read(".").record.variables == ("TOKEN",)
 
 

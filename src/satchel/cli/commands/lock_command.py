@@ -126,9 +126,10 @@ def _require_connected(app: "Satchel") -> None:
     for plugin in app.catalog.all_plugins:
         if plugin.is_server and not plugin.is_served:
             reasons = "; ".join(item.message for item in plugin.diagnostics)
+            fixes = dict.fromkeys(item.fix for item in plugin.diagnostics if item.fix)
             raise SatchelError(
                 f"the tools of {plugin.name} cannot be listed: {reasons}",
-                fix="start it, disable it, or use --no-connect",
+                fix="; ".join((*fixes, "or disable it, or use --no-connect")),
             )
 
 

@@ -149,7 +149,12 @@ def _decide(
     store.write(record)
     # Code of an earlier version with the same size and time, which Python takes for this one.
     forget_compiled(record.path)
-    if refused := sorted({*inventory.variables} - allowed) if answer is TrustLevel.CODE else []:
+    if answer is not TrustLevel.CODE:
+        return record
+    if allowed:
+        names = ", ".join(sorted(allowed))
+        console.say(f"it may use {names}; 'satchel trust --revoke' takes that back")
+    if refused := sorted({*inventory.variables} - allowed):
         console.say(
             f"servers that use {', '.join(refused)} are left out (those with a default, only while "
             "it is set); --variable allows it"
