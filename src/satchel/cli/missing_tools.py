@@ -27,7 +27,7 @@ def missing_tool(
         servers = app.declared_mcp_servers.items()
         reasons += (it.start_problem() or _not_started(name, it.path) for name, it in servers)
     owners = NameOwners().of("tool", problem.name)
-    owned = [it for owner in owners for it in reasons if f"mcp:{_server_of(it)}" == owner][:1]
+    owned = [item for item in reasons if f"mcp:{_server_of(item)}" in owners][:1]
     if problem.near and not (owned or any(item.code == "code-held" for item in reasons)):
         return problem
     start = re.split("[_-]", problem.name)[0]
