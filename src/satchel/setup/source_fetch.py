@@ -136,7 +136,7 @@ def address_of_entry(entry: ListedPlugin, *, is_local: bool = True) -> SourceAdd
         raise SatchelError(message, fix="get its folder, and install that")
     address = read_address(text)
     if address.is_local and not is_local:
-        message = f"{entry.name!r} is at {text}, and a marketplace of others names no path here"
+        message = f"{entry.name!r} is at {text}, but only a local marketplace may name what is here"
         raise SatchelError(message, fix="if you want it, add that address yourself")
     return address
 
