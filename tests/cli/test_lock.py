@@ -268,7 +268,7 @@ def test_a_difference_names_the_commands_that_read_the_same_sources(run, here, l
     options = shlex.join(locked)
     for flag in ("--locked", "--frozen"):
         output = run("list", flag, *locked).stderr
-        assert f"'satchel lock {options} --diff', then run 'satchel lock {options}'" in output
+        assert f"'satchel lock {options} --diff', then run 'satchel lock {options} --prune'" in output
 
 
 def test_frozen_refuses_what_is_missing(run, here, locked):
@@ -630,7 +630,7 @@ def test_what_was_removed_is_taken_out_with_prune_only(run, here, write_skill):
     write_skill(here / "skills", "new", text="---\nname: [\n")
     result = run("lock", *trust)
     assert (result.exit_code, (here / "satchel.lock").read_bytes()) == (1, before)
-    fix = "if that is meant, run 'satchel lock --trust code --prune'"
+    fix = "if that is meant, run 'satchel lock --trust code --no-connect --prune'"
     assert f"would lose 1 skill, 1 server; nothing is written ({fix})" in result.stderr
     result = run("lock", "--prune", *trust)
     assert result.exit_code == 0

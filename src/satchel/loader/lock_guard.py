@@ -126,6 +126,8 @@ class LockGuard:
         shown = "; ".join(map(str, drift[:_MOST_SHOWN]))
         rest = f"; {len(drift) - _MOST_SHOWN} more" if len(drift) > _MOST_SHOWN else ""
         message, where, fix = "does not fit what is there", self.file, _REVIEW
+        if any(item.is_loss for item in drift):
+            fix = _REVIEW_LOSS
         if (reason := why_not_locked(diagnostics, drift)) is not None:
             message = f"{reason.message}; so {self.file} does not fit"
             where, fix = reason.where.path, reason.fix
@@ -264,4 +266,5 @@ def _is_part_of(place: str, owners: Iterable[str]) -> bool:
 
 
 _REVIEW = "review it with 'satchel lock --diff', then run 'satchel lock'"
+_REVIEW_LOSS = "review it with 'satchel lock --diff', then run 'satchel lock --prune'"
 _FIX = f"undo the change, or {_REVIEW}"

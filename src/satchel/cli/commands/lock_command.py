@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from satchel import Satchel
 
 _PRUNE = "if that is meant, run 'satchel lock --prune'"
+_PRUNE_UNCONNECTED = "if that is meant, run 'satchel lock --no-connect --prune'"
 
 
 class LockCommand(SourcesCommand):
@@ -65,7 +66,7 @@ def command(
     if not no_connect:
         _require_connected(app)
     _require_readable(now)
-    loss = _loss(app, differences)
+    loss = _loss(app, differences, _PRUNE_UNCONNECTED if no_connect else _PRUNE)
     for item in differences:
         (console.out if is_reading else console.say)(str(item))
     if is_reading:
@@ -103,8 +104,11 @@ def _require_not_held(app: "Satchel") -> None:
             raise SatchelError(message, where=item.where.path, fix=item.fix)
 
 
-def _loss(app: "Satchel", differences: Iterable[LockDifference]) -> SatchelError | None:
-    """Return the error that the file would lose something, with the reason if it is known."""
+def _loss(app: "Satchel", differences: Iterable[LockDifference], prune: str) -> SatchelError | None:
+    """Return the error that the file would lose something, with the reason if it is known.
+
+    `prune` says how to agree to it.
+    """
     lost = [item for item in differences if item.is_loss]
     if not lost:
         return None
@@ -112,10 +116,10 @@ def _loss(app: "Satchel", differences: Iterable[LockDifference]) -> SatchelError
     values = _contents(item.entry for item in lost if item.now is not None)
     parts = [gone, values and f"the configuration of {values}"]
     message = f"would lose {' and '.join(filter(None, parts))}; nothing is written"
-    where, fix = LOCK_FILE, _PRUNE
+    where, fix = LOCK_FILE, prune
     if (reason := why_not_locked(app.catalog.diagnostics, differences)) is not None:
         where = reason.where.path
-        fix = "; ".join(filter(None, (reason.fix.rstrip("."), _PRUNE)))
+        fix = "; ".join(filter(None, (reason.fix.rstrip("."), prune)))
         because = "it is not trusted" if reason.code in UNTRUSTED else reason.message
         message = f"{because}, so {LOCK_FILE} {message}"  # want of trust was printed
     return SatchelError(message, where=where, fix=fix)
