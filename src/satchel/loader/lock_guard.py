@@ -252,9 +252,8 @@ def why_not_locked(
 def _concerns(item: Diagnostic, entry: LockEntry) -> bool:
     """Return whether a diagnostic may say why something that is locked is gone."""
     if item.code == "disabled":
-        server = f"plugin {f'mcp:{entry.name}'!r} "
-        unit = server if entry.kind == "server" else f"{entry.kind} {entry.name!r} "
-        return item.message.startswith(unit)
+        kind = r"plugin '\w+:" if entry.kind == "server" else f"{entry.kind} '"
+        return re.match(f"{kind}{re.escape(entry.name)}' ", item.message) is not None
     if entry.kind == "server":
         return item.code == "mcp-server-invalid" and repr(entry.name) in item.message
     if item.severity is Severity.INFO or item.code.startswith("lock-"):
