@@ -13,7 +13,7 @@ from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import diff
 from satchel.errors import ConflictError
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-from satchel.loader.name_choices import kept_names, served_names, with_owned_names
+from satchel.loader.name_choices import served_names, server_names, with_owned_names
 from satchel.loader.reconcile_pass import reconcile
 from satchel.loader.scan_cache import ScanCache
 from satchel.provider_registry import ProviderRegistry
@@ -239,12 +239,11 @@ class Reconciler:
         """Return the configuration with what servers and providers contribute now."""
         settings = self.settings
         seconds = settings.pace.settle if options.in_background else settings.limits.provider
+        offers, owners = self.servers.offered() if self.servers else (), self.config.owners
         return replace(
             self.config,
-            servers=with_owned_names(
-                self.servers.offered() if self.servers else (), self.config.owners
-            ),
-            kept_names=kept_names(self.cache.left_out, self.config.owners),
+            servers=with_owned_names(offers, owners),
+            server_names=server_names(offers, self.cache.left_out, owners),
             provided=self.providers.ask(options.dirty, provider_names, seconds),
         )
 
@@ -260,7 +259,10 @@ class Reconciler:
         if new.generation != self._recorded:
             # There may be very many skills, so only those are looked at that may be new.
             is_next = new.generation == self._recorded + 1
-            owners.record(served_names(new, new.changed_skills if is_next else None))
+            skills = new.changed_skills if is_next else None
+            # While servers start, those that are faster have names which others may get.
+            is_settled = all(it.is_known for it in self.servers.states()) if self.servers else True
+            owners.record(served_names(new, skills, with_servers=is_settled))
             self._recorded = new.generation
 
     def _connect_declared(self) -> bool:
@@ -268,7 +270,7 @@ class Reconciler:
         declared = self.cache.declared if self.config.connects_servers else ()
         if not (declared or self.servers is not None):
             return False
-        return self._server_registry().update(declared)
+        return self._server_registry().update(declared, self.cache.left_out)
 
 
 def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider, Mapping[str, Any]]]:

@@ -421,13 +421,13 @@ class Satchel:
     @property
     def declared_mcp_servers(self) -> Mapping[str, ServerConfig]:
         """The MCP servers that enabled plugins and `satchel.toml` name, connected or not."""
-        declared = self._reconciler.cache.declared
-        if not declared:
+        cache = self._reconciler.cache
+        if not cache.declared:
             return {}
         # Lazy: needed only with MCP servers.
         from satchel.mcp_servers.server_declarations import unique_server_names
 
-        return unique_server_names(declared, ())
+        return unique_server_names(cache.declared, cache.left_out)
 
     @property
     def mcp_server_states(self) -> tuple[ServerState, ...]:

@@ -154,14 +154,14 @@ class ServerRegistry:
         tools = tools[: self._limits.mcp_tools]
         return _checked(tools, self._limits) if config.options.lazy else tools
 
-    def update(self, declared: Iterable[ServerConfig]) -> bool:
+    def update(self, declared: Iterable[ServerConfig], left_out: Iterable[str] = ()) -> bool:
         """Connect to the declared servers, and disconnect those no longer declared.
 
-        Return whether that changed anything.
+        Return whether that changed anything. Servers that are `left_out` keep their names.
         """
         registered = [name for name in self._handles if name not in self._declared]
         current = unique_server_names(
-            (item for item in declared if item not in self._removed), registered
+            (item for item in declared if item not in self._removed), (*registered, *left_out)
         )
         gone = [name for name, item in self._declared.items() if current.get(name) != item]
         self._disconnect(gone)

@@ -12,7 +12,7 @@ from satchel import Limits, Satchel, Settings
 from satchel.catalog.catalog_entries import PluginContribution, Status
 from satchel.configuration.selection import Selection, selection_path
 from satchel.files.file_reader import UnreadableFileError
-from satchel.loader.name_choices import held_newcomers, with_owned_names
+from satchel.loader.name_choices import held_newcomers, server_names, with_owned_names
 from satchel.sources.search_roots import Precedence
 
 TOOL = '''
@@ -337,6 +337,19 @@ class Offer:
     source: str
     fitted_names: tuple[str, ...]
     owned: frozenset[str] = frozenset()
+
+
+def test_a_name_is_that_of_the_first_server_that_is_declared():
+    owners = {"x": ("/p", "mcp:gone", "mcp:b", "mcp:a"), "y": ("mcp:out",), "z": ()}
+    record = SimpleNamespace(
+        of=lambda _kind, name: owners[name], names_of=lambda _kind, _unit: ("x", "y")
+    )
+    offers = [
+        SimpleNamespace(source=f"mcp:{name}", config=SimpleNamespace(name=name), fitted_names="xz")
+        for name in "ab"
+    ]
+    assert server_names(offers, {"out"}, record) == {"x": "b", "y": "out"}
+    assert server_names(offers, {"out"}, None) == {}
 
 
 def test_a_server_owns_the_names_that_it_was_the_first_to_serve():

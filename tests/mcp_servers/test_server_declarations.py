@@ -291,11 +291,47 @@ def test_a_server_that_is_left_out_keeps_the_names_of_its_tools(
     names, (why,) = tools(broken, plugin)
     assert names == {"echo": "held", "other_echo": "ok"}
     assert "a plugin or server not usable now served this name before" in why
-    for first in (other + table("box", book("echo"), broken), other):
-        user_file(first)
-        with Satchel(settings=SETTINGS) as app:
-            app.wait_for_mcp_servers(60)
-            assert [*app.catalog.tools] == ["echo"]
+    user_file(other)
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert [*app.catalog.tools] == ["echo"]
+
+
+def test_a_server_that_is_mended_has_its_names_again(user_file, book):
+    box, other = table("box", book("echo")), table("other", book("echo", name="other.json"))
+
+    def tools(app, text):
+        user_file(text)
+        app.refresh()
+        app.wait_for_mcp_servers(60)
+        app.refresh()
+        return {tool.name: tool.source for tool in app.catalog.all_tools if tool.is_served}
+
+    both = {"echo": "mcp:box", "other_echo": "mcp:other"}
+    user_file(box + other)
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert tools(app, box + other) == both
+        broken = table("box", book("echo"), 'timeout = "long"')
+        assert tools(app, broken + other) == {"other_echo": "mcp:other"}
+        assert tools(app, box + other) == both
+        assert tools(app, box + "timeout = 9\n" + other) == both
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert tools(app, other + box) == both
+
+
+def test_no_server_of_a_plugin_takes_the_name_of_one_that_is_left_out(user_file, book, tmp_path):
+    folder = tmp_path / "plugins/p"
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / ".claude-plugin/plugin.json").write_text('{"name": "p"}')
+    declared = {"command": sys.executable, "args": [PLAIN, book("echo")]}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"box": declared}}))
+    user_file("[mcp.box]\nurl = 3\n")
+    with Satchel(plugins=[folder.parent], settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert app.catalog.tools["echo"].source == "mcp:p-box"
+        assert [*app.declared_mcp_servers] == ["p-box"]
 
 
 def test_the_model_learns_that_a_server_is_left_out(user_file):

@@ -16,6 +16,14 @@ def test_a_free_name_is_kept_and_the_first_server_has_the_first_choice():
     assert named == {"one": {"a": "a", "b": "one_b"}, "two": {"a": "two_a", "c": "c"}}
 
 
+def test_a_server_keeps_a_name_that_it_has_already_whatever_the_order():
+    servers = {name: {"x": "x", "y": "y"} for name in ("one", "two")}
+    named = tool_naming.names_for(servers, {"y": "plugin 'p'"}, {}, dict.fromkeys("xy", "two"))
+    names = {server: naming.names for server, naming in named.items()}
+    assert names == {"one": {"x": "one_x", "y": "one_y"}, "two": {"x": "x", "y": "two_y"}}
+    assert named["one"].owners == {"x": "MCP server 'two'", "y": "plugin 'p'"}
+
+
 def test_what_providers_reject_gets_another_name_after_all_good_ones():
     assert names_for([("box", ["a.b", "a_b"])], []) == {"box": {"a_b": "a_b", "a.b": "box_a_b"}}
     assert names_for([("box", ["1st"])], []) == {"box": {"1st": "box_1st"}}

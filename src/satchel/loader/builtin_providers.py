@@ -101,8 +101,8 @@ class _McpServers(PassProvider):
             for tool in item.tools
         }
         last = inputs.last_answer(self).kept or {}
-        offered, kept = inputs.config.servers, inputs.config.kept_names
-        servers = server_contributions(offered, taken, last, _SERVER_RANK, kept)
+        offered, owners = inputs.config.servers, inputs.config.server_names
+        servers = server_contributions(offered, taken, last, _SERVER_RANK, owners)
         stamps = (server.offered.verdict.stamp for server in servers.values())
         return ProviderAnswer(
             candidates=tuple(

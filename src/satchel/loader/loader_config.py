@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from satchel.formats.config_fields import ConfigField
     from satchel.importing.distributions import DistributionFinding
     from satchel.loader.lock_guard import LockGuard
-    from satchel.mcp_servers.server_contributions import KeptNames, ServerOffer
+    from satchel.mcp_servers.server_contributions import ServerOffer
     from satchel.plugins.bound_plugin import HostContract
     from satchel.providers.provided import Provided
     from satchel.settings import Settings
@@ -53,8 +53,8 @@ class LoaderConfig:
     """Contracts that the host registered, by the tool's name."""
     servers: tuple[ServerOffer, ...] = ()
     """The connected MCP servers with their current snapshots."""
-    kept_names: KeptNames = field(default_factory=dict)
-    """What the servers that are left out keep."""
+    server_names: Mapping[str, str] = field(default_factory=dict)
+    """The MCP server that has the name of a tool already, of those that are declared."""
     host_skills: tuple[SkillFinding, ...] = ()
     """The skills that the host gave in code."""
     provided: tuple[Provided, ...] = ()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from satchel.configuration.selection import Selection
     from satchel.loader.loader_config import LoaderConfig
     from satchel.loader.scan_cache import ScanCache
-    from satchel.mcp_servers.server_contributions import KeptNames, ServerOffer
+    from satchel.mcp_servers.server_contributions import ServerOffer
     from satchel.trust.name_owners import NameOwners
 
 
@@ -91,7 +91,7 @@ def _hold(newcomer: PluginContribution, owner: PluginContribution) -> PluginCont
 
 
 def served_names(
-    catalog: Catalog, skills: Iterable[str] | None = None
+    catalog: Catalog, skills: Iterable[str] | None = None, *, with_servers: bool = True
 ) -> Iterable[tuple[str, str, str]]:
     """Yield the kind, name and owner of every name that is served, but for those of the host.
 
@@ -104,14 +104,29 @@ def served_names(
         yield "plugin", plugin.name, plugin.unit
     units = {plugin.unit for plugin in catalog.plugins.values()}
     for tool in catalog.tools.values():
-        if (key := owner_key(tool)) in units or tool.source.startswith("mcp:"):
+        is_remote = tool.source.startswith("mcp:")
+        if (key := owner_key(tool)) in units or is_remote:
+            if is_remote and not with_servers:
+                continue
             yield "tool", tool.name, key
 
 
-def kept_names(servers: Mapping[str, int], owners: NameOwners | None) -> KeptNames:
-    """Return the names that servers which are left out served before, by the record."""
-    names_of = owners.names_of if owners else lambda _kind, _server: ()
-    return {name: (order, names_of("tool", f"mcp:{name}")) for name, order in servers.items()}
+def server_names(
+    offers: Iterable[ServerOffer], left_out: Iterable[str], owners: NameOwners | None
+) -> Mapping[str, str]:
+    """Return which MCP server has a name: of those that are declared, the first to serve it."""
+    if owners is None:
+        return {}
+    units = {f"mcp:{name}": name for name in left_out}
+    names = {name for unit in units for name in owners.names_of("tool", unit)}
+    for offer in offers:
+        units[offer.source] = offer.config.name
+        names.update(offer.fitted_names)
+    firsts = {
+        name: next((units[unit] for unit in owners.of("tool", name) if unit in units), "")
+        for name in names
+    }
+    return {name: server for name, server in firsts.items() if server}
 
 
 def with_owned_names(

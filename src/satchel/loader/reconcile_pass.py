@@ -72,7 +72,8 @@ def reconcile(
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked
     of_plugins = (item for plugin in plugins for item in plugin.diagnostics)
-    left_out = left_out_servers((*invalid_servers, *of_plugins), declared, inputs.selection)
+    problems = (*inputs.selection.diagnostics, *invalid_servers, *of_plugins)
+    left_out = left_out_servers(problems, declared, inputs)
     next_cache = replace(next_cache, plugins=plugins, declared=declared, left_out=left_out)
     with paused_collector():
         return _with_catalog(inputs, next_cache, providers, invalid_servers)

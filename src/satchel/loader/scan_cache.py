@@ -96,8 +96,8 @@ class ScanCache:
     skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
     declared: tuple[ServerConfig, ...] = ()
     """The MCP servers that users and plugins declare."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Servers that are declared and cannot be used so, each with how many come before it."""
+    left_out: frozenset[str] = frozenset()
+    """The names of servers that are declared and cannot be used so."""
     settling: frozenset[str] = frozenset()
     """Paths of units that may be half written or are still being imported."""
 

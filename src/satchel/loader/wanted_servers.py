@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from satchel.configuration.projects import TrustLevel
 from satchel.diagnostics import Where, left_out_server, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.state_files import data_folder, without_links
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from satchel.configuration.selection import Selection
     from satchel.diagnostics import Diagnostic
     from satchel.loader.loader_config import LoaderConfig
+    from satchel.loader.scan_cache import PassInputs
     from satchel.loader.trust_gate import TrustGate
     from satchel.mcp_servers.server_options import ServerConfig
 
@@ -72,19 +74,24 @@ def declared_servers(
 
 
 def left_out_servers(
-    diagnostics: Iterable[Diagnostic], declared: Iterable[ServerConfig], selection: Selection
-) -> dict[str, int]:
+    diagnostics: Iterable[Diagnostic], declared: Iterable[ServerConfig], inputs: PassInputs
+) -> frozenset[str]:
     """Return the enabled servers that cannot be used as they are declared.
 
-    Each with the number of declared servers that come before it, as far as that is known.
+    A server of a file has its name before those of plugins. What a project declares counts only if
+    its code is trusted.
     """
-    used, order = {item.name for item in declared}, list(selection.servers)
-    names = dict.fromkeys(map(left_out_server, (*diagnostics, *selection.diagnostics)))
-    return {
-        name: len(used.intersection(order[: order.index(name)])) if name in order else 0
-        for name in names
-        if name not in {"", *used} and selection.disabled("plugin", f"mcp:{name}") is None
-    }
+    files = {file.path for file in inputs.selection.files}
+    by_name = {item.name: item for item in declared}
+    names = set()
+    for item in diagnostics:
+        name, grant = left_out_server(item), inputs.gate.at(item.where.path)
+        other = by_name.get(name)
+        is_used = other and (not other.owner or item.where.path not in files)
+        if name and not is_used and (grant is None or grant.level is TrustLevel.CODE):
+            names.add(name)
+    disabled = inputs.selection.disabled
+    return frozenset(name for name in names if disabled("plugin", f"mcp:{name}") is None)
 
 
 def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:

@@ -29,8 +29,6 @@ from satchel.tools.empty_mapping import NOTHING
 SOURCE = "mcp"
 """The source of a server's contribution; the server's name in the catalog is `mcp:NAME`."""
 
-KeptNames = Mapping[str, tuple[int, tuple[str, ...]]]
-"""Servers that are left out: how many come before each, and the names that it keeps."""
 ALL = "*"
 """The key of presets for every tool of a server that has an argument of that name."""
 
@@ -89,13 +87,13 @@ def server_contributions(
     taken: Mapping[str, str],
     before: Mapping[str, ServerContribution],
     rank: int,
-    kept: KeptNames = NOTHING,
+    owners_here: Mapping[str, str] = NOTHING,
 ) -> dict[str, ServerContribution]:
     """Return the contribution of each server, by name.
 
-    `taken` has the owner of each other tool, by name. Unchanged contributions are taken from
-    `before`. A server that is down keeps the names of its tools, so that other tools are not
-    renamed. So does one that is left out, which has the names in `kept`.
+    `taken` has the owner of each other tool, by name, and `owners_here` the server that has a name
+    already. Unchanged contributions are taken from `before`. A server that is down keeps the names
+    of its tools, so that other tools are not renamed.
     """
     offered = tuple(offered)
     owned = frozenset[str]().union(*(item.owned for item in offered))
@@ -111,12 +109,7 @@ def server_contributions(
         for name, previous in before.items()
         if previous.offered.config.serial in serials
     }
-    ordered = list(tools.items())
-    for name, (order, names) in sorted(kept.items(), key=lambda it: it[1][0], reverse=True):
-        if name not in tools:
-            ordered.insert(order, (name, {}))
-            reserved_names[name] = frozenset(names)
-    named = names_for(dict(ordered), taken, reserved_names)
+    named = names_for(tools, taken, reserved_names, owners_here)
     contributions = {}
     for order, item in enumerate(offered):
         name = item.config.name

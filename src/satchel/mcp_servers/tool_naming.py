@@ -25,27 +25,32 @@ def names_for(
     servers: Mapping[str, Mapping[str, str]],
     taken: Mapping[str, str],
     reserved_names: Mapping[str, Collection[str]] = NOTHING,
+    owners_here: Mapping[str, str] = NOTHING,
 ) -> dict[str, ToolNames]:
     """Return for each server the names of its tools.
 
     `servers` have the names that their tools should have, and `taken` the owners of names. A name
-    that is taken, or reads like a session's, gets the server's name as a prefix. Servers choose in
-    their order. `reserved_names` are the names that a server had before. They stay reserved for
-    it: a call that is meant for one server must not reach another.
+    that is taken, or reads like a session's, gets the server's name as a prefix. `owners_here` are
+    the servers that have a name already; of other names, servers choose in their order.
+    `reserved_names` are the names that a server had before. They stay reserved for it: a call that
+    is meant for one server must not reach another.
     """
-    holders, named = {**taken}, dict[str, ToolNames]()
+    holders = {name: f"MCP server {server!r}" for name, server in owners_here.items()} | {**taken}
+    named = dict[str, ToolNames]()
     for server, tools in servers.items():
         holder = f"MCP server {server!r}"
         names: dict[str, str] = {}
         owners: dict[str, str] = {}
+        used = {name for name, other in holders.items() if other != holder}
         # Valid names choose first.
         ordered = sorted((bool(tool_name_fault(name)), tool, name) for tool, name in tools.items())
         for _, tool, preferred in ordered:
             fitted = fit_tool_name(preferred)
-            names[tool] = name = _unique_name(server, preferred, holders)
+            names[tool] = name = _unique_name(server, preferred, used)
             if name != preferred:
                 owners[tool] = "" if name == fitted else _owner(fitted, holders)
             holders[name] = holder
+            used.add(name)
         named[server] = ToolNames(names, owners)
         holders = {**dict.fromkeys(reserved_names.get(server, ()), holder), **holders}
     return named
