@@ -221,6 +221,20 @@ def test_a_link_out_of_the_project_is_named_by_update(run, repository, here, tmp
     assert old.read_text() == text
 
 
+@pytest.mark.parametrize("start", ["", "git+file://"])
+def test_yes_does_not_agree_to_what_the_record_of_a_project_takes_from_outside(
+    run, repository, here, start
+):
+    run("add", f"{start}{repository}", "--only", "greet", "--project", "--yes")
+    with (repository / "skills/greet/SKILL.md").open("a") as file:
+        file.write("More.\n")
+    commit(repository)
+    result = run("update", "--project", "--yes")
+    assert result.exit_code == 3
+    assert f"comes from {start}{repository}, outside of the project" in result.stderr
+    assert "More." not in (here / ".satchel/skills/greet/SKILL.md").read_text()
+
+
 def test_a_home_folder_that_is_a_link_can_be_updated(run, repository, home, tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
@@ -437,7 +451,7 @@ def test_a_marketplace_from_elsewhere_names_nothing_on_this_machine(
     commit(repository)
     monkeypatch.setattr("satchel.setup.source_fetch.fetch_commit", copied(repository))
     address = "git+https://example.org/market"
-    message = f"'mine' is at git+file://{repository}, and a marketplace of others names no path"
+    message = f"'mine' is at git+file://{repository}, but only a local marketplace may name"
     result = run("add", address, "--only", "mine", "--yes")
     assert (result.exit_code, message in result.stderr) == (1, True)
     assert not (home / ".satchel").exists()

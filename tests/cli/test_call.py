@@ -240,8 +240,15 @@ def test_the_reason_for_the_tool_of_a_missing_server_is_that_of_its_owner(
     assert "but the tools of MCP server 'second' are missing: " in why
     assert "new.txt, which its command may use, is new" in why
     (here / "new.txt").unlink()
-    (here / "second.json").unlink()
+    servers = here / ".mcp.json"
+    text = servers.read_text()
+    servers.write_text("{")
     assert run("trust", "--code").exit_code == 0
+    assert "there are errors; the first: " in (why := run("call", "say_second").stderr)
+    assert ".mcp.json" in why
+    servers.write_text(text)
+    (here / "second.json").unlink()
+    assert run("trust", "--code", "--variable", "SAY_KEY").exit_code == 0
     why = run("call", "say_second").stderr
     assert "tool 'say_second' cannot be called: MCP server 'second' disconnected; " in why
     assert "'satchel mcp tools second' tries it and says why" in why

@@ -641,6 +641,19 @@ def test_what_was_removed_is_taken_out_with_prune_only(run, here, write_skill):
     assert run("lock", "--check", *trust).exit_code == 0
 
 
+def test_no_other_skill_of_that_name_is_blamed_for_one_that_is_gone(run, here, write_skill):
+    write_skill(here / "skills", "greet")
+    own = write_skill(Path.home() / ".satchel/skills", "greet")
+    (own / "SKILL.md").write_text("---\nname: other\ndescription: Greets.\n---\nHi.\n")
+    assert run("lock", "--trust", "data").exit_code == 0
+    shutil.rmtree(here / "skills/greet")
+    result = run("lock", "--trust", "data")
+    assert (result.exit_code, "Error: satchel.lock: would lose 1 skill;" in result.stderr) == (
+        1,
+        True,
+    )
+
+
 def test_a_lock_of_fewer_folders_does_not_replace_that_of_more(run, here, locked):
     before = (here / "satchel.lock").read_bytes()
     result = run("lock", "--skills", "skills")

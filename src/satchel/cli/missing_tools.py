@@ -47,7 +47,7 @@ def _reasons(catalog: "Catalog", *, with_errors: bool) -> Iterable[Diagnostic]:
     items = (*failed, *catalog.diagnostics)
     yield from (it for it in items if it.code == "disabled" and it.message.startswith("plugin "))
     yield from (it for it in items if it.code == "code-held" and _servers_in(it))
-    yield from (it for it in items if left_out_server(it))
+    yield from (it for it in items if left_out_server(it) or it.code == "mcp-invalid")
     yield from (it for it in items if it.severity is Severity.ERROR and with_errors)
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from satchel.catalog.catalog_entries import Status
-from satchel.diagnostics import Severity, Where, make_diagnostic
+from satchel.diagnostics import Severity, Where, left_out_server, make_diagnostic
 from satchel.errors import SatchelError
-from satchel.files.file_reader import UnreadableFileError, read_regular
+from satchel.files.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.files.state_files import exists
 from satchel.formats.lock_file import SERVER_OFFERS, Lock, read_lock
 from satchel.loader.lock_entries import (
@@ -128,7 +128,7 @@ class LockGuard:
         message, where, fix = "does not fit what is there", self.file, _REVIEW
         if any(item.is_loss for item in drift):
             fix = _REVIEW_LOSS
-        if (reason := why_not_locked(diagnostics, drift)) is not None:
+        if (reason := why_not_locked(diagnostics, drift, self._places)) is not None:
             message = f"{reason.message}; so {self.file} does not fit"
             where, fix = reason.where.path, reason.fix
         raise SatchelError(f"{message}: {shown}{rest}", where=where, fix=fix)
@@ -234,34 +234,34 @@ _NOTHING_READ = (*UNTRUSTED, "mcp-invalid", "choices-unreadable")
 
 
 def why_not_locked(
-    diagnostics: Iterable[Diagnostic], differences: Iterable[LockDifference]
+    diagnostics: Iterable[Diagnostic], differences: Iterable[LockDifference], places: LockPlaces
 ) -> Diagnostic | None:
     """Return why something that is locked is gone or changed, if a diagnostic says so.
 
-    Held code comes first. For what is gone, so do missing trust and a file of settings that cannot
-    be read; then what is wrong with that skill, plugin or server itself.
+    Held code comes first. If something is lost, so do missing trust and a file of settings that
+    cannot be read; then what is wrong with the skill, plugin or server that is gone.
     """
-    gone = [item.entry for item in differences if item.is_loss]
-    codes = ("code-held", *(_NOTHING_READ if gone else ()))
+    lost = [item for item in differences if item.is_loss]
+    gone = [item.entry for item in lost if item.now is None]
+    codes = ("code-held", *(_NOTHING_READ if lost else ()))
     diagnostics = list(diagnostics)
     reasons = [item for code in codes for item in diagnostics if item.code == code]
-    reasons += [item for item in diagnostics if any(_concerns(item, entry) for entry in gone)]
+    reasons += [it for it in diagnostics if any(_concerns(it, entry, places) for entry in gone)]
     return next(iter(reasons), None)
 
 
-def _concerns(item: Diagnostic, entry: LockEntry) -> bool:
+def _concerns(item: Diagnostic, entry: LockEntry, places: LockPlaces) -> bool:
     """Return whether a diagnostic may say why something that is locked is gone."""
     if item.code == "disabled":
         kind = r"plugin '\w+:" if entry.kind == "server" else f"{entry.kind} '"
         return re.match(f"{kind}{re.escape(entry.name)}' ", item.message) is not None
     if entry.kind == "server":
-        return item.code == "mcp-server-invalid" and repr(entry.name) in item.message
+        return left_out_server(item) == entry.name
     if item.severity is Severity.INFO or item.code.startswith("lock-"):
         return False
     # Its file, itself, or a folder that it is in.
-    path, place = item.where.path.replace(os.sep, "/"), entry.place.removeprefix("~/")
-    folders = [place[: match.start()] for match in re.finditer("/", f"{place}/")]
-    return f"/{place}/" in f"{path}/" or any(path.endswith(f"/{folder}") for folder in folders)
+    place = places.of(full_path(item.where.path))
+    return is_inside(place, entry.place) or is_inside(entry.place, place)
 
 
 def _is_part_of(place: str, owners: Iterable[str]) -> bool:

@@ -58,7 +58,7 @@ class SourceAddress:
     @property
     def is_local(self) -> bool:
         """Return whether it is on this machine, also as a repository."""
-        return self.is_path or self.location.startswith("file:")
+        return self.is_path or self.location.lower().startswith("file:")
 
     def pinned(self, commit: str) -> "SourceAddress":
         """Return it with the whole name of the commit if its beginning was given."""

@@ -13,7 +13,7 @@ from satchel.cli.rendering import summary
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
 from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock, LockDifference, LockEntry
-from satchel.loader.lock_entries import offers_place
+from satchel.loader.lock_entries import lock_places, offers_place
 from satchel.loader.lock_guard import UNTRUSTED, lock_at, why_not_locked
 from satchel.reports.short_texts import count
 
@@ -116,8 +116,8 @@ def _loss(app: "Satchel", differences: Iterable[LockDifference], prune: str) -> 
     values = _contents(item.entry for item in lost if item.now is not None)
     parts = [gone, values and f"the configuration of {values}"]
     message = f"would lose {' and '.join(filter(None, parts))}; nothing is written"
-    where, fix = LOCK_FILE, prune
-    if (reason := why_not_locked(app.catalog.diagnostics, differences)) is not None:
+    where, fix, places = LOCK_FILE, prune, lock_places(LOCK_FILE)
+    if (reason := why_not_locked(app.catalog.diagnostics, differences, places)) is not None:
         where = reason.where.path
         fix = "; ".join(filter(None, (reason.fix.rstrip("."), prune)))
         because = "it is not trusted" if reason.code in UNTRUSTED else reason.message

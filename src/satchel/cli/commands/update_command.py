@@ -20,6 +20,7 @@ from satchel.cli.source_unit_steps import (
 )
 from satchel.cli.terminal import NOT_AGREED, NotAgreedError, Terminal
 from satchel.errors import SatchelError
+from satchel.files.file_reader import is_inside, real_path
 from satchel.lazy_dataclass import dataclass
 from satchel.reports.short_texts import joined_names
 from satchel.setup.artefact_signatures import Signer, recorded, time_of
@@ -90,7 +91,7 @@ class _Updater:
         title = _title(record)
         try:
             unit = _newest(record, self.folder, units)
-            doubt = _doubt(record, source.signers)
+            doubt = _doubt(record, source.signers) or self._doubt_of_place(source.address)
             with as_placed(unit, source, CopyBudget()) as new:
                 now = folder_digest(target)
                 if doubt:
@@ -114,6 +115,13 @@ class _Updater:
         except SatchelError as problem:
             return self._failed(title, source.with_source_path(problem))
         return 0
+
+    def _doubt_of_place(self, address: SourceAddress) -> str:
+        """Return that the record of a project names what is elsewhere on this machine, or `""`."""
+        is_inner = address.is_path and is_inside(real_path(address.location), real_path("."))
+        if not (self.folder.is_project and address.is_local) or is_inner:
+            return ""
+        return f"comes from {address.text}, outside of the project, whose own record says so"
 
     def _failed(self, title: str, problem: SatchelError) -> int:
         self.terminal.say(one_line(f"Error: {title}: {problem}"))
