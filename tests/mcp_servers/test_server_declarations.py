@@ -297,7 +297,7 @@ def test_a_server_that_is_left_out_keeps_the_names_of_its_tools(
         assert [*app.catalog.tools] == ["echo"]
 
 
-def test_a_server_that_is_mended_has_its_names_again(user_file, book):
+def test_a_server_that_is_fixed_has_its_names_again(user_file, book):
     box, other = table("box", book("echo")), table("other", book("echo", name="other.json"))
 
     def tools(app, text):
