@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 
@@ -163,6 +164,8 @@ def forked_python(tmp_path_factory) -> Iterator[str]:
 @pytest.fixture
 def quick_starts(forked_python, monkeypatch) -> None:
     """Start Python as a fork wherever the command is `sys.executable`."""
+    for module in ("runtime.skill_scripts", "builtin.execution_tools"):
+        import_module(f"satchel.{module}")  # it keeps the command with which it is imported
     monkeypatch.setattr(sys, "executable", forked_python)
 
 
