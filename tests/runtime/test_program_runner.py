@@ -312,7 +312,7 @@ def test_a_wrong_result_of_the_hosts_runner_is_named(result, tmp_path, caplog):
     for name in app.catalog.groups:
         session.activate(name)
     answer = asyncio.run(session.call("execute_shell_command", {"command": "ls"}))
-    assert "Tell the user" in answer.text
+    assert "Report this to the user" in answer.text
     program = Program(command=("true",), folder=str(tmp_path), seconds=1, kind="script")
     with pytest.raises(ToolError):
         asyncio.run(run_with(NotAsync(), program))

@@ -22,15 +22,14 @@ def missing_tool(
     The record of names says whose it was; else names of tools often begin with that of their
     server. A similar name is the better guess unless one of these is known, or a server is held.
     """
+    start, owners = re.split("[_-]", problem.name)[0], NameOwners().of("tool", problem.name)
     reasons = list(_reasons(app.catalog, with_errors=starts_servers))
-    if not starts_servers:
-        servers = app.declared_mcp_servers.items()
-        reasons += (it.start_problem() or _not_started(name, it.path) for name, it in servers)
-    owners = NameOwners().of("tool", problem.name)
+    for name, server in () if starts_servers else app.declared_mcp_servers.items():
+        if name == start or f"mcp:{name}" in owners:
+            reasons.append(server.start_problem() or _not_started(name, server.path))
     owned = [item for item in reasons if f"mcp:{_server_of(item)}" in owners][:1]
     if problem.near and not (owned or any(item.code == "code-held" for item in reasons)):
         return problem
-    start = re.split("[_-]", problem.name)[0]
     first = min(owned or reasons, key=lambda it: _server_of(it) != start, default=None)
     is_written = first is not None and first in app.catalog.diagnostics and is_said_once(first)
     return _with_reason(problem, first, is_written=is_written) if first else problem

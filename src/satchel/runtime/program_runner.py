@@ -167,8 +167,8 @@ async def run_with(runner: ProgramRunner | None, program: Program) -> dict[str, 
         shorten(repr(result), _MOST_SHOWN),
     )
     raise ToolError(
-        "The program cannot be run here: the program that runs it returns no valid result. "
-        "Tell the user, who can repair that program."
+        "The runner of this application returned an invalid result, so the program may not have "
+        "run. Report this to the user."
     )
 
 
