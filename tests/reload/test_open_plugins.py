@@ -245,6 +245,24 @@ def test_tools_of_our_part_are_the_new_ones_at_the_next_call(watched, plugins, e
         seen.until_as_cold()
 
 
+@pytest.mark.parametrize("order", [["tools.py", "toolkit.yaml"], ["toolkit.yaml", "tools.py"]])
+def test_tools_of_our_part_go_if_its_folder_goes_long_after_its_files(
+    watched, plugins, extended, order
+):
+    ours = extended("aaaa")
+    (ours / "toolkit.yaml").write_text("active: true\n")
+    with watched(plugins=[plugins]) as seen:
+        seen.until(lambda: is_on(seen))
+        for name in order:
+            (ours / name).unlink()
+        seen.until_event("stale", "demo")
+        assert is_on(seen)
+        ours.rmdir()
+        seen.until(lambda: not is_on(seen))
+        assert "pdf" in seen.app.catalog.skills
+        seen.until_as_cold()
+
+
 @pytest.mark.parametrize(
     ("file", "broken"),
     [

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
 
+_LEFT_ALONE = {"plugin-name-held", "plugin-file-lost"}
+"""Diagnostics of plugins that were not imported, for a reason that is not in their content."""
+
 _PATIENCE = 2.0
 """Seconds after which the other plugins are imported beside a slow one."""
 
@@ -213,8 +216,8 @@ def _reusable(
     cached = inputs.cache.imported.contributions.get(unit_of(contribution))
     if cached is None or cached.digest != contribution.digest or cached.state in _NOT_IMPORTED:
         return None
-    was_held = any(item.code == "plugin-name-held" for item in cached.diagnostics)
-    if was_held or cached.is_untrusted:
+    was_left = any(item.code in _LEFT_ALONE for item in cached.diagnostics)
+    if was_left or cached.is_untrusted:
         return None  # Its code was not imported.
     may_heal = (may_heal and _lacks_a_module(cached)) or (
         inputs.options.retry_late and was_late(cached)
