@@ -897,6 +897,26 @@ def test_a_token_in_an_old_record_is_neither_shown_nor_locked(run, repository, h
         assert "hunter2" not in text
 
 
+def test_a_lock_keeps_where_a_skill_came_from_on_a_machine_without_the_record(
+    run, repository, here
+):
+    run("add", f"git+file://{repository}", "--only", "greet", "--project", "--yes")
+    run("trust", "--code")
+    assert run("lock", "--project").exit_code == 0
+    locked = (here / "satchel.lock").read_text()
+    assert f'from = "git+file://{repository} ' in locked
+    (here / ".satchel/sources.toml").unlink()
+    assert run("lock", "--project").exit_code == 0
+    assert (here / "satchel.lock").read_text() == locked
+    assert run("lock", "--project", "--prune").exit_code == 0
+    assert "from = " not in (here / "satchel.lock").read_text()
+    (here / "satchel.lock").write_text(locked)
+    (here / ".satchel/skills/greet/more.md").write_text("More.\n")
+    result = run("lock", "--project")
+    assert f"; from git+file://{repository} " in result.stderr
+    assert "from = " not in (here / "satchel.lock").read_text()
+
+
 def test_a_token_in_an_old_lock_is_not_shown(run, repository, here):
     run("add", f"git+file://{repository}", "--only", "greet", "--yes")
     run("lock")

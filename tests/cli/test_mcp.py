@@ -169,6 +169,18 @@ def test_the_tools_of_a_server_are_listed(run, offers):
     assert first["parameters"]["properties"] == {"text": {"type": "string"}}
 
 
+def test_a_newcomer_is_not_called_in_place_of_the_server_that_served_its_name_first(
+    run, here, offers, write_plugin
+):
+    offers("find")
+    assert run("call", "find", "text=a").exit_code == 0
+    tools = "from satchel import tool\n@tool\ndef find(text: str) -> str:\n    return 'newcomer'\n"
+    write_plugin(here / "more", "other", tools=tools)
+    result = run("call", "find", "text=a", "--plugins", "more")
+    assert result.exit_code == 0
+    assert "newcomer" not in result.stdout
+
+
 def test_a_tool_is_called_by_either_command(run, offers):
     offers("echo", "fail")
     for command in (("mcp", "call", "box"), ("call",)):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from satchel.catalog.name_holds import owner_key
 from satchel.cli.base_command import is_said_once
 from satchel.diagnostics import Diagnostic, Severity, Where, left_out_server, make_diagnostic
 from satchel.errors import NotFoundError, SatchelError
@@ -33,6 +34,15 @@ def missing_tool(
     first = min(owned or reasons, key=lambda it: _server_of(it) != start, default=None)
     is_written = first is not None and first in app.catalog.diagnostics and is_said_once(first)
     return _with_reason(problem, first, is_written=is_written) if first else problem
+
+
+def may_be_of_a_server(app: "Satchel", name: str) -> bool:
+    """Return whether a tool may be a server's: none is known, or a server served its name first."""
+    servers, entry = {f"mcp:{it}" for it in app.declared_mcp_servers}, app.catalog.tools.get(name)
+    if entry is None:
+        return bool(servers)
+    rivals = {*servers, owner_key(entry)}
+    return next((it for it in NameOwners().of("tool", name) if it in rivals), "") in servers
 
 
 def _not_started(name: str, path: str) -> Diagnostic:

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -132,6 +132,18 @@ class Lock:
             for before, after in pairs
             if before is None or after is None or before.served != after.served
         )
+
+
+def with_origins_of(before: Lock, now: Lock) -> Lock:
+    """Return `now`; what did not change keeps where it came from, if only `before` knows that."""
+    unknown = (entry for entry in now.entries.values() if "from" not in entry.values)
+    old = ((before.entries.get(entry.key), entry) for entry in unknown)
+    kept = [replace(entry, values=it.values) for it, entry in old if it and _knows(it, entry)]
+    return Lock([*now.entries.values(), *kept], now.connected)
+
+
+def _knows(before: LockEntry, now: LockEntry) -> bool:
+    return "from" in before.values and before.served == now.served
 
 
 def read_lock(data: bytes, path: str) -> Lock:

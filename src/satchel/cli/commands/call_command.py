@@ -7,7 +7,7 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.call_output import Arguments, as_object, call_and_show, takes_arguments
 from satchel.cli.console import Console
-from satchel.cli.missing_tools import missing_tool
+from satchel.cli.missing_tools import may_be_of_a_server, missing_tool
 from satchel.errors import NotFoundError, SatchelError
 from satchel.reports.short_texts import status_label
 
@@ -47,7 +47,7 @@ def command(
     app = sources.open(run_code=True, patience=_PATIENCE, plugins_too=True)
     if tool not in app.catalog.tools and app.is_importing:
         app.refresh()  # It may be a tool of a slow plugin, so wait for all of them.
-    if tool not in app.catalog.tools and app.declared_mcp_servers:
+    if may_be_of_a_server(app, tool):
         # Only if needed: connecting to servers takes long.
         app = sources.open(run_code=True, servers=True)
     entry = _callable(app, tool)

@@ -12,7 +12,14 @@ from satchel.cli.console import Console
 from satchel.cli.rendering import summary
 from satchel.errors import SatchelError
 from satchel.files.atomic_write import require_no_link_out, write_atomic
-from satchel.formats.lock_file import LOCK_FILE, SERVER_OFFERS, Lock, LockDifference, LockEntry
+from satchel.formats.lock_file import (
+    LOCK_FILE,
+    SERVER_OFFERS,
+    Lock,
+    LockDifference,
+    LockEntry,
+    with_origins_of,
+)
 from satchel.loader.lock_entries import lock_places, offers_place
 from satchel.loader.lock_guard import UNTRUSTED, lock_at, why_not_locked
 from satchel.reports.short_texts import count
@@ -59,8 +66,8 @@ def command(
         raise SatchelError("does not exist", where=LOCK_FILE, fix="run 'satchel lock'")
     app = sources.open(run_code=not no_connect, servers=not no_connect, writes_lock=True)
     now = app.lock_contents(LOCK_FILE)
-    if no_connect:
-        now = _with_offers_of(before, now)
+    if before:
+        now = _with_known(before, now, with_offers=no_connect, with_origins=not prune)
     differences = before.differences(now) if before else ()
     _require_not_held(app)
     if not no_connect:
@@ -88,12 +95,13 @@ def _contents(entries: Iterable[LockEntry]) -> str:
     return ", ".join(count(number, kind) for kind, number in kinds.items())
 
 
-def _with_offers_of(before: Lock | None, now: Lock) -> Lock:
-    """Return `now` with what the lock file has of the offers of its servers."""
-    servers = {offers_place(entry) for entry in now.entries.values() if entry.kind == "server"}
-    entries = before.entries.values() if before else ()
-    kept = (entry for entry in entries if entry.kind in SERVER_OFFERS and entry.place in servers)
-    return Lock([*now.entries.values(), *kept])
+def _with_known(before: Lock, now: Lock, *, with_offers: bool, with_origins: bool) -> Lock:
+    """Return `now` with what the lock file has of the offers of its servers, and of origins."""
+    if with_offers:
+        servers = {offers_place(entry) for entry in now.entries.values() if entry.kind == "server"}
+        offers = (entry for entry in before.entries.values() if entry.kind in SERVER_OFFERS)
+        now = Lock([*now.entries.values(), *(it for it in offers if it.place in servers)])
+    return with_origins_of(before, now) if with_origins else now
 
 
 def _require_not_held(app: "Satchel") -> None:
