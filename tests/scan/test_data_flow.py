@@ -4,6 +4,7 @@ import pytest
 
 from satchel.scan.data_flow import DataFlow, read_flow_sign
 from satchel.scan.lexicon import Lexicon
+from satchel.scan.readable_text import readable_texts
 
 LEXICON = Lexicon(
     {}, {"fetch": ["\u00abcurl\u00bb"], "run": ["\u00abeval\u00bb", "\u00absh\u00bb "]}
@@ -65,3 +66,25 @@ def test_a_sign_has_an_act_and_kinds_of_statements_and_names():
         ("example",),
     )
     assert sign.kinds == {"run", "fetch", "secret"}
+
+
+HEAD = "def load():\n    code = curl(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_met"),
+    [
+        (HEAD + "def show(code):\n    eval(code)\n", False),
+        (HEAD + "    eval(code)\n", True),
+        (HEAD + "    def inner():\n        eval(code)\n", True),
+        (HEAD + "    show(code)\ndef show(text):\n    eval(text)\n", True),
+        ("def show(text):\n    eval(text)\n" + HEAD + "    show(code)\n", True),
+        ("def load():\n    global code\n    code = curl(x)\ndef show():\n    eval(code)\n", True),
+        ("class A:\n def b(self):\n  self.c = curl(x)\n def d(self):\n  eval(self.c)\n", True),
+    ],
+)
+def test_names_of_a_function_in_python_end_with_it_but_for_what_leaves_it(text, is_met):
+    plain = next(iter(readable_texts(text)))
+    signs = [("rule", read_flow_sign("run ^fetch"))]
+    matches = FLOW.find(plain.text, LEXICON.spans_in(plain.text), signs, plain.functions)
+    assert bool(list(matches)) is is_met

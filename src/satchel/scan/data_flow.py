@@ -4,6 +4,7 @@ A name, of a variable or of a file, keeps the kinds of the statements that give 
 statement does that is data, in `lure_rules.yaml`: code of all languages is read the same way.
 """
 
+import math
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -18,6 +19,10 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n(?:[^\n]*\n){0,30}
 """A text that a shell gives to a command, to its last line."""
 _NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")
 _FUNCTION = re.compile(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)")
+_CALLED = re.compile(r"(\w+)\(")
+_GLOBAL = re.compile(r"\s*(?:global|nonlocal)\s+([\w, ]+)")
+_ATTRIBUTE, _OF_ALL = re.compile(r"\b(?:self|cls|this)\.(\w+)"), r"own_\1"
+"""An attribute of an object in one of its methods, and how it is called here."""
 _ENTERS = re.compile(r"\s*cd\s")
 _RUNS_HERE = re.compile(r"\./|\bmake install\b|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
@@ -26,6 +31,15 @@ _MOST_NAMES = 500
 _DEEPEST = 30
 """Folders of a path that are names."""
 _NO_KINDS: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    start: int
+    end: int
+    text: str
+    """Without the marks at its end, and with other names for attributes."""
+    kinds: set[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,33 +98,53 @@ class DataFlow:
         """The kinds that a name keeps."""
 
     def find(
-        self, text: str, spans: Mapping[str, list[Span]], signs: Sequence[tuple[str, FlowSign]]
+        self,
+        text: str,
+        spans: Mapping[str, list[Span]],
+        signs: Sequence[tuple[str, FlowSign]],
+        functions: Sequence[Span] = (),
     ) -> Iterator[tuple[str, int, int]]:
-        """Yield the rule, the start and the end of each statement that is a finding."""
-        kinds_by_name: dict[str, frozenset[str]] = {}
-        function = ""
-        ends = _statement_ends(text)
+        """Yield the rule, the start and the end of each statement that is a finding.
+
+        `functions` are where those of Python begin and end, if that is known, in order.
+        """
         kinds = set().union(*(sign.kinds | {*sign.absent} for _, sign in signs))
-        kinds_by_statement = _by_statement(ends, {kind: spans[kind] for kind in kinds})
-        for index, (start, end) in enumerate(pairwise(ends)):
-            statement_kinds = kinds_by_statement.get(index, set())
-            statement = text[start:end].rstrip(";& \n")
-            if "```" in statement:
-                kinds_by_name = {}
-            names = set(_names_in(statement)) if kinds_by_name else set()
-            name_kinds = _NO_KINDS.union(*(kinds_by_name.get(name, _NO_KINDS) for name in names))
-            for rule, sign in signs if statement_kinds else ():
-                if sign.is_met(statement_kinds, name_kinds):
-                    yield rule, start, end
-            if match := _FUNCTION.match(statement):
+        statements = _statements(text, {kind: spans[kind] for kind in kinds})
+        argument_kinds: dict[str, frozenset[str]] = {}
+        findings = list(self._follow(statements, signs, functions, argument_kinds))
+        if argument_kinds:  # A function may be written above its call.
+            findings = list(self._follow(statements, signs, functions, argument_kinds))
+        yield from findings
+
+    def _follow(
+        self,
+        statements: Iterable[_Statement],
+        signs: Sequence[tuple[str, FlowSign]],
+        functions: Sequence[Span],
+        argument_kinds: dict[str, frozenset[str]],
+    ) -> Iterator[tuple[str, int, int]]:
+        """Yield the findings, and add what functions are called with to `argument_kinds`."""
+        names, function = _NameKinds(functions), ""
+        for statement in statements:
+            text, kinds = statement.text, statement.kinds
+            names.enter(statement.start, text)
+            name_kinds = names.kinds_of(text)
+            for rule, sign in signs if kinds else ():
+                if sign.is_met(kinds, name_kinds):
+                    yield rule, statement.start, statement.end
+            if match := _FUNCTION.match(text):
                 function = match[1]
-            kept = name_kinds | (statement_kinds & self._flowing)
-            if kept and len(kinds_by_name) < _MOST_NAMES:
-                defined = set(self._defined_in(statement))
-                if function and "return" in statement:
-                    defined.add(function)
-                for name in defined:
-                    kinds_by_name[name] = kinds_by_name.get(name, _NO_KINDS) | kept
+                names.add(
+                    _NAME.findall(text[match.end() :]), argument_kinds.get(function, _NO_KINDS)
+                )
+            elif functions and name_kinds:
+                for name in _CALLED.findall(text):
+                    argument_kinds[name] = argument_kinds.get(name, _NO_KINDS) | name_kinds
+            kept = name_kinds | (kinds & self._flowing)
+            names.add(self._defined_in(text) if kept else (), kept)
+            if function and kept and "return" in text:
+                names.share([function])
+                names.add([function], kept)
 
     def _defined_in(self, statement: str) -> Iterator[str]:
         """Yield the names and paths that a statement gives a value to."""
@@ -122,13 +156,66 @@ class DataFlow:
             yield _FOLDER
 
 
-def _by_statement(ends: list[int], spans: Mapping[str, list[Span]]) -> dict[int, set[str]]:
-    """Return the kinds that begin in each statement, by its number."""
+class _NameKinds:
+    """The kinds of names: those of a function in Python are forgotten at its end."""
+
+    def __init__(self, functions: Sequence[Span]) -> None:
+        self._functions = functions
+        self._next = 0
+        self._count = 0
+        self._shared: set[str] = set()
+        self._scopes: list[tuple[float, dict[str, frozenset[str]]]] = [(math.inf, {})]
+        """Where each ends, and its names, from the outermost one."""
+
+    def enter(self, place: int, statement: str) -> None:
+        """Continue with a statement. With a fence of a block of code, all names are forgotten."""
+        if "```" in statement:
+            self._scopes = [(end, {}) for end, _ in self._scopes]
+        if match := _GLOBAL.match(statement):
+            self.share(_NAME.findall(match[1]))
+        while self._scopes[-1][0] <= place:
+            self._scopes.pop()
+        while self._next < len(self._functions) and self._functions[self._next][0] <= place:
+            _, end = self._functions[self._next]
+            self._next += 1
+            if end > place:
+                self._scopes.append((end, {}))
+
+    def share(self, names: Iterable[str]) -> None:
+        """Keep what these names stand for at the end of a function."""
+        self._shared.update(names)
+
+    def kinds_of(self, statement: str) -> frozenset[str]:
+        """Return the kinds of all names in a statement."""
+        tables = [table for _, table in self._scopes if table]
+        names = set(_names_in(statement)) if tables else ()
+        return _NO_KINDS.union(*(table.get(it, _NO_KINDS) for it in names for table in tables))
+
+    def add(self, names: Iterable[str], kinds: frozenset[str]) -> None:
+        """Add kinds to names of this function, or of all of the text if they are shared."""
+        for name in names if kinds and self._count < _MOST_NAMES else ():
+            is_shared = name in self._shared or name.startswith(_OF_ALL[:-2])
+            _, table = self._scopes[0 if is_shared else -1]
+            self._count += name not in table
+            table[name] = table.get(name, _NO_KINDS) | kinds
+
+
+def _statements(text: str, spans: Mapping[str, list[Span]]) -> list[_Statement]:
+    """Return the statements of a text, each with the kinds that begin in it."""
+    ends = _statement_ends(text)
     kinds: dict[int, set[str]] = defaultdict(set)
     for kind, kind_spans in spans.items():
         for start, _ in kind_spans:
             kinds[bisect_right(ends, start) - 1].add(kind)
-    return kinds
+    return [
+        _Statement(
+            start=a,
+            end=b,
+            text=_ATTRIBUTE.sub(_OF_ALL, text[a:b].rstrip(";& \n")),
+            kinds=kinds.get(index, set()),
+        )
+        for index, (a, b) in enumerate(pairwise(ends))
+    ]
 
 
 def _names_in(statement: str) -> Iterator[str]:

@@ -97,7 +97,7 @@ def scan_text(text: str, path: str = "") -> Iterator[ScanFinding]:
 def _matches(text: str) -> Iterator[tuple[str, int, str]]:
     """Yield the rules that match a text, or what is hidden in it, with the line."""
     for readable in readable_texts(text):
-        for rule, start, end in lure_finder().find(readable.text):
+        for rule, start, end in lure_finder().find(readable.text, readable.functions):
             yield rule, readable.line_at(start), readable.text[start:end]
 
 

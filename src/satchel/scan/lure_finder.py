@@ -13,7 +13,7 @@ The rules are in `lure_rules.yaml`. A *kind* is a set of words or patterns with 
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -115,15 +115,21 @@ class LureFinder:
             for sign in rule_signs
         ]
 
-    def find(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yield the rule, the start and the end of each match that the text does not cite."""
+    def find(self, text: str, functions: Sequence[Span] = ()) -> Iterator[tuple[str, int, int]]:
+        """Yield the rule, the start and the end of each match that the text does not cite.
+
+        `functions` are where those of Python begin and end.
+        """
         lower = text.lower()
         for pattern in self._harmless:
             if any(literal in lower for literal in pattern.literals):
                 text = pattern.compiled.sub(lambda match: " " * len(match[0]), text)
         spans = self.lexicon.spans_in(text)
         packages = self._packages.find(text)
-        matches = [*self._matches(text, spans), *(("misspelled-package", *at) for at in packages)]
+        matches = [
+            *self._matches(text, spans, functions),
+            *(("misspelled-package", *at) for at in packages),
+        ]
         is_lesson = matches and (spans["threat"] or spans["foreign_threat"])
         cited = spans["cited"] if is_lesson else []
         # At index n: where the first n citations end. They may overlap.
@@ -133,7 +139,9 @@ class LureFinder:
             if at >= citation_ends[bisect_right(cited, (at, len(text)))]:
                 yield rule, start, end
 
-    def _matches(self, text: str, spans: KindSpans) -> Iterator[tuple[str, int, int]]:
+    def _matches(
+        self, text: str, spans: KindSpans, functions: Sequence[Span]
+    ) -> Iterator[tuple[str, int, int]]:
         ends = _sentence_ends(text)
         flow_signs: list[tuple[str, FlowSign]] = []
         possible = spans.possible
@@ -151,7 +159,7 @@ class LureFinder:
             else:
                 yield from ((rule, *span) for span in _meetings(sign, spans, ends))
         if flow_signs:
-            for rule, start, end in self._data_flow.find(text, spans, flow_signs):
+            for rule, start, end in self._data_flow.find(text, spans, flow_signs, functions):
                 if not _is_about_adversary(text, spans, start):
                     yield rule, start, end
 

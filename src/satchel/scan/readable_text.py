@@ -7,9 +7,10 @@ import sys
 import unicodedata
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import accumulate
+from typing import NamedTuple
 
 from satchel.scan.pieces import JOINT, expanded_lines, words_in_pieces
 
@@ -39,18 +40,43 @@ _LONGEST_CODE = 200_000
 _LONGEST_CONSTANT = 10_000
 _LONGEST_PATH = 100
 """Characters of a path that is written for each use of its name."""
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FENCE = re.compile(
     r"^[ \t]*```[ \t]*(?:python3?|py)\b[^\n]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL
 )
 
 
+class PythonBlock(NamedTuple):
+    """Code in a text, from a place in it."""
+
+    start: int
+    code: str
+    tree: ast.Module
+
+
 class ReadableText:
     """A text of lines, each with its number in a file."""
 
-    def __init__(self, lines: list[str], numbers: list[int]) -> None:
+    def __init__(
+        self, lines: list[str], numbers: list[int], functions: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        """`functions` are the first line and the number after the last, of those of Python."""
         self.text = "\n".join(lines)
         self._numbers = numbers
         self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        self.functions = sorted((self._starts[a], self._starts[b]) for a, b in functions)
+        """Where functions of Python begin and end."""
+
+    def add_functions(self, blocks: Iterable[PythonBlock]) -> None:
+        """Add the functions of code that is a part of this text."""
+        for block in blocks:
+            first = bisect_right(self._starts, block.start) - 2
+            self.functions += (
+                (self._starts[first + it.lineno], self._starts[first + 1 + (it.end_lineno or 0)])
+                for it in ast.walk(block.tree)
+                if isinstance(it, _FUNCTION)
+            )
+        self.functions.sort()
 
     def line_at(self, place: int) -> int:
         """Return the number of the line at a place in `text`."""
@@ -61,9 +87,11 @@ class ReadableText:
 def readable_texts(text: str) -> Iterator[ReadableText]:
     """Yield a text without invisible characters, then what is hidden in it."""
     plain = _plain(text)
+    blocks = _python_in(plain)
+    plain.add_functions(blocks)
     yield plain
     yield from _joined(plain)
-    yield from _folded(plain)
+    yield from _folded(plain, blocks)
     for encoded in _ENCODED.finditer(plain.text):
         for decoded in _decode(encoded.group()):
             lines = _plain(decoded).text.split("\n")
@@ -139,40 +167,66 @@ def _is_readable(letter: str) -> bool:
 # ---- Python --------------------------------------------------------------------------------------
 
 
-def _folded(plain: ReadableText) -> Iterator[ReadableText]:
-    """Yield Python code with full names and joined constants, one statement on each line."""
-    blocks = [(it.start(1), it.group(1)) for it in _FENCE.finditer(plain.text)]
-    if not blocks and "```" not in plain.text:
-        blocks = [(0, plain.text)]
-    lines, numbers = list[str](), list[int]()
+def _python_in(plain: ReadableText) -> list[PythonBlock]:
+    """Return the Python code of a text: all of it, or its blocks of code."""
+    parts = [(it.start(1), it.group(1)) for it in _FENCE.finditer(plain.text)]
+    if not parts and "```" not in plain.text:
+        parts = [(0, plain.text)]
+    blocks = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for start, code in blocks:
-            if len(code) > _LONGEST_CODE:
-                continue
-            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                tree = ast.parse(code)
-                statements = list(_statements(_Folder(tree).visit(tree)))
-                offsets = [start, *(start + it.end() for it in re.finditer("\n", code))]
-                # Fences, so that a name stands for something in its own block only.
-                lines += [*(text for _, text in statements), "```"]
-                numbers += [plain.line_at(offsets[line - 1]) for line, _ in statements]
-                numbers.append(plain.line_at(start))
+        for start, code in parts:
+            if len(code) <= _LONGEST_CODE:
+                with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                    blocks.append(PythonBlock(start, code, ast.parse(code)))
+    return blocks
+
+
+def _folded(plain: ReadableText, blocks: Iterable[PythonBlock]) -> Iterator[ReadableText]:
+    """Yield Python code with full names and joined constants, one statement on each line."""
+    lines, numbers, functions = list[str](), list[int](), list[tuple[int, int]]()
+    for block in blocks:
+        listing = _Listing()
+        with suppress(ValueError, RecursionError, MemoryError):
+            listing.add(_Folder(block.tree).visit(block.tree))
+            offsets = [0, *(it.end() for it in re.finditer("\n", block.code))]
+            functions += ((len(lines) + a, len(lines) + b) for a, b in listing.functions)
+            # Fences, so that a name stands for something in its own block only.
+            lines += [*(text for _, text in listing.statements), "```"]
+            numbers += [
+                plain.line_at(block.start + offsets[line - 1]) for line, _ in listing.statements
+            ]
+            numbers.append(plain.line_at(block.start))
     if lines:
-        yield ReadableText(lines, numbers)
+        yield ReadableText(lines, numbers, functions)
 
 
-def _statements(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each statement; of a compound one, its head."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            shown = node
-            if hasattr(node, "body"):
-                parts = {name: getattr(node, name) for name in node._fields}
-                parts |= {it: [] for it in ("orelse", "finalbody", "handlers") if it in parts}
-                shown = type(node)(**(parts | {"body": [ast.Pass()]}))
-                ast.copy_location(shown, node)
-            yield node.lineno, ast.unparse(shown).replace("\n", " ")
+class _Listing:
+    """The line and the text of each statement; of a compound one, its head."""
+
+    def __init__(self) -> None:
+        self.statements: list[tuple[int, str]] = []
+        self.functions: list[tuple[int, int]] = []
+
+    def add(self, tree: ast.AST) -> None:
+        """Add the statements below a node, in their order."""
+        for node in ast.iter_child_nodes(tree):
+            first = len(self.statements)
+            if isinstance(node, ast.stmt):
+                self.statements.append((node.lineno, _head(node)))
+            self.add(node)
+            if isinstance(node, _FUNCTION):
+                self.functions.append((first, len(self.statements)))
+
+
+def _head(node: ast.stmt) -> str:
+    shown: ast.AST = node
+    if hasattr(node, "body"):
+        parts = {name: getattr(node, name) for name in node._fields}
+        parts |= {it: [] for it in ("orelse", "finalbody", "handlers") if it in parts}
+        shown = type(node)(**(parts | {"body": [ast.Pass()]}))
+        ast.copy_location(shown, node)
+    return ast.unparse(shown).replace("\n", " ")
 
 
 class _Folder(ast.NodeTransformer):
