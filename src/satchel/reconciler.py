@@ -13,7 +13,7 @@ from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import diff
 from satchel.errors import ConflictError
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-from satchel.loader.name_choices import served_names, server_names, with_owned_names
+from satchel.loader.name_choices import served_names
 from satchel.loader.reconcile_pass import reconcile
 from satchel.loader.scan_cache import ScanCache
 from satchel.provider_registry import ProviderRegistry
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_changes import Change
     from satchel.catalog.catalog_entries import PluginEntry
     from satchel.mcp_servers.client_callbacks import AskHost
+    from satchel.mcp_servers.server_contributions import ServerOffer
     from satchel.providers.provider import Provider
     from satchel.server_registry import ServerRegistry
     from satchel.shared import SharedState
@@ -216,7 +217,7 @@ class Reconciler:
             self.is_importing |= bool(self.cache.imported.pending)
             has_news = self._connect_declared() or left_out != self.cache.left_out
             changes: tuple[Change, ...] = ()
-            self._record_names(new)
+            self._record_names(new, config.servers)
             if new is not old:
                 self.shared.publish(new)
                 _notify_plugins(new)
@@ -239,15 +240,13 @@ class Reconciler:
         """Return the configuration with what servers and providers contribute now."""
         settings = self.settings
         seconds = settings.pace.settle if options.in_background else settings.limits.provider
-        offers, owners = self.servers.offered() if self.servers else (), self.config.owners
         return replace(
             self.config,
-            servers=with_owned_names(offers, owners),
-            server_names=server_names(offers, self.cache.left_out, owners),
+            servers=self.servers.offered() if self.servers else (),
             provided=self.providers.ask(options.dirty, provider_names, seconds),
         )
 
-    def _record_names(self, new: Catalog) -> None:
+    def _record_names(self, new: Catalog, servers: Iterable[ServerOffer]) -> None:
         """Record who serves a name, so that no new folder takes it.
 
         The names may belong to a plugin that is still being imported, so its end comes first.
@@ -260,9 +259,7 @@ class Reconciler:
             # There may be very many skills, so only those are looked at that may be new.
             is_next = new.generation == self._recorded + 1
             skills = new.changed_skills if is_next else None
-            # While servers start, those that are faster have names which others may get.
-            is_settled = all(it.is_known for it in self.servers.states()) if self.servers else True
-            owners.record(served_names(new, skills, with_servers=is_settled))
+            owners.record(served_names(new, servers, skills))
             self._recorded = new.generation
 
     def _connect_declared(self) -> bool:
@@ -270,7 +267,7 @@ class Reconciler:
         declared = self.cache.declared if self.config.connects_servers else ()
         if not (declared or self.servers is not None):
             return False
-        return self._server_registry().update(declared, self.cache.left_out)
+        return self._server_registry().update(declared, self.cache.left_out, self.config.owners)
 
 
 def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider, Mapping[str, Any]]]:

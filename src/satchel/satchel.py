@@ -427,7 +427,7 @@ class Satchel:
         # Lazy: needed only with MCP servers.
         from satchel.mcp_servers.server_declarations import unique_server_names
 
-        return unique_server_names(cache.declared, cache.left_out)
+        return unique_server_names(cache.declared, cache.left_out, self._reconciler.config.owners)
 
     @property
     def mcp_server_states(self) -> tuple[ServerState, ...]:

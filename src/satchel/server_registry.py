@@ -32,6 +32,7 @@ from satchel.mcp_servers.tool_definitions import ServerSnapshot, ToolDefinition,
 from satchel.names import plugin_name_fault, require_known
 from satchel.settings import Limits, Settings
 from satchel.tools.empty_mapping import NOTHING
+from satchel.trust.name_owners import NameOwners
 
 # Twice: a server that hangs is stopped only after its time for starting.
 _START_FACTOR = 2
@@ -105,6 +106,8 @@ class ServerRegistry:
         name = server.name if name is None else name
         if fault := plugin_name_fault(name) if isinstance(name, str) else "is not a string":
             raise DefinitionError(f"the name {name!r} of a server {fault}")
+        if name in self._declared and self._declared[name].owner:
+            self._disconnect([name])  # A plugin's server gets another name then.
         if name in self._handles:
             raise ConflictError(
                 f"a server {name!r} is connected already", fix="remove it first, or pass name="
@@ -154,14 +157,21 @@ class ServerRegistry:
         tools = tools[: self._limits.mcp_tools]
         return _checked(tools, self._limits) if config.options.lazy else tools
 
-    def update(self, declared: Iterable[ServerConfig], left_out: Iterable[str] = ()) -> bool:
+    def update(
+        self,
+        declared: Iterable[ServerConfig],
+        left_out: Iterable[str] = (),
+        owners: NameOwners | None = None,
+    ) -> bool:
         """Connect to the declared servers, and disconnect those no longer declared.
 
         Return whether that changed anything. Servers that are `left_out` keep their names.
         """
         registered = [name for name in self._handles if name not in self._declared]
         current = unique_server_names(
-            (item for item in declared if item not in self._removed), (*registered, *left_out)
+            (item for item in declared if item not in self._removed),
+            (*registered, *left_out),
+            owners,
         )
         gone = [name for name, item in self._declared.items() if current.get(name) != item]
         self._disconnect(gone)
@@ -215,17 +225,27 @@ class ServerRegistry:
 
         One that is starting offers nothing yet, and says so.
         """
+        offers, is_settled = [], True
         # A copy: the host may add servers in another thread.
-        return tuple(
-            self._offer(config, handle) for config, handle in tuple(self._handles.values())
-        )
+        for config, handle in tuple(self._handles.values()):
+            is_settled &= handle.is_settled
+            offers.append(self._offer(config, handle, is_settled=is_settled))
+        return tuple(offers)
 
-    def _offer(self, config: ServerConfig, handle: ServerHandle) -> ServerOffer:
-        snapshot = handle.snapshot
+    def _offer(
+        self, config: ServerConfig, handle: ServerHandle, *, is_settled: bool
+    ) -> ServerOffer:
+        snapshot = handle.snapshot  # read after `is_settled`, so that it is not older
         verdict = PinVerdict()
         if config.pin != "off" and snapshot.is_up:
             verdict = self._pins_of(config).compare(snapshot.to_pin)
-        return ServerOffer(config=config, snapshot=snapshot, verdict=verdict, handle=handle)
+        return ServerOffer(
+            config=config,
+            snapshot=snapshot,
+            verdict=verdict,
+            handle=handle,
+            is_settled=is_settled,
+        )
 
     def states(self) -> tuple[ServerState, ...]:
         """Return the state of each server, in the order in which they were added."""
@@ -264,7 +284,8 @@ class ServerRegistry:
         Raises `NotFoundError`.
         """
         require_known("MCP server", name, self._handles)
-        return self._offer(*self._handles[name]).verdict.drift
+        config, handle = self._handles[name]
+        return self._offer(config, handle, is_settled=handle.is_settled).verdict.drift
 
     def _pins_of(self, config: ServerConfig) -> PinStore:
         if config.serial not in self._pins:

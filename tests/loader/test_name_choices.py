@@ -349,12 +349,23 @@ def test_a_name_is_that_of_the_first_server_that_is_declared():
         for name in "ab"
     ]
     assert server_names(offers, {"out"}, record) == {"x": "b", "y": "out"}
-    assert server_names(offers, {"out"}, None) == {}
 
 
-def test_a_server_owns_the_names_that_it_was_the_first_to_serve():
-    owners = {"x": ("mcp:a", "/plugins/p"), "y": ("/plugins/p", "mcp:a"), "z": ("mcp:b",)}
-    record = SimpleNamespace(of=lambda _kind, name: owners.get(name, ()))
-    offers = [Offer("mcp:a", ("x", "y", "z", "free")), Offer("mcp:b", ("z",))]
-    assert [offer.owned for offer in with_owned_names(offers, record)] == [{"x"}, {"z"}]
-    assert with_owned_names(offers, None) == tuple(offers)
+def test_a_server_owns_the_names_that_it_served_before_all_others_here():
+    owners = {
+        "x": ("mcp:a", "/plugins/p"),
+        "y": ("/plugins/p", "mcp:a"),
+        "z": ("/plugins/gone", "mcp:gone", "mcp:b"),
+        "b_x": ("mcp:b",),
+        "w": ("mcp:out", "mcp:a"),
+    }
+    record = SimpleNamespace(
+        of=lambda _kind, name: owners[name],
+        names_of=lambda _kind, unit: [name for name, units in owners.items() if unit in units],
+    )
+    plugin = SimpleNamespace(unit="/plugins/p", state=Status.OK, is_untrusted=False)
+    offers = with_owned_names([Offer("mcp:a", ()), Offer("mcp:b", ())], ["out"], [plugin], record)
+    assert [offer.owned for offer in offers] == [{"x"}, {"z", "b_x"}]
+    disabled = SimpleNamespace(unit="/plugins/p", state=Status.DISABLED, is_untrusted=False)
+    (only, _) = with_owned_names([Offer("mcp:a", ()), Offer("mcp:b", ())], [], [disabled], record)
+    assert only.owned == {"x", "y", "w"}

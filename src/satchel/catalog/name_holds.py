@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,8 @@ class NameRules:
     """Takes a kind and an address; returns whether the user named it, to serve it."""
     unfinished: tuple[PluginContribution, ...] = ()
     """The plugins that are still being imported or written, with the tools that they declare."""
-    left_out: frozenset[str] = frozenset()
-    """The MCP servers that are declared and cannot be used so."""
+    servers: Mapping[str, Callable[[str], bool]] = field(default_factory=dict)
+    """The MCP servers that are declared, each with which tools of it are enabled."""
 
 
 def hold_newcomers(
@@ -58,14 +58,16 @@ def hold_newcomers(
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
     absent = {owner_key(plugin) for plugin in plugins if _may_return(plugin)}
-    absent |= {plugin.unit for plugin in rules.unfinished} | rules.left_out
+    absent |= {plugin.unit for plugin in rules.unfinished}
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
         served = [entry for entry in rivals if entry.is_served and entry.source != HOST]
         if reads_like_session_tool(name):
             held |= {id(entry): _replaces_own(entry) for entry in served}
-        elif len(rivals) > 1 or (absent and served):
-            held |= _held_by_owner(name, served, absent, rules)
+        elif len(rivals) > 1 or ((absent or rules.servers) and served):
+            # A server that does not offer a tool now may do so again.
+            servers = {unit for unit, wants in rules.servers.items() if wants(name)}
+            held |= _held_by_owner(name, served, absent | servers, rules)
     if not held:
         return entries
     return [

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from satchel.catalog.name_holds import owner_key
@@ -38,11 +39,10 @@ def missing_tool(
 
 def may_be_of_a_server(app: "Satchel", name: str) -> bool:
     """Return whether a tool may be a server's: none is known, or a server served its name first."""
-    servers, entry = {f"mcp:{it}" for it in app.declared_mcp_servers}, app.catalog.tools.get(name)
-    if entry is None:
-        return bool(servers)
-    rivals = {*servers, owner_key(entry)}
-    return next((it for it in NameOwners().of("tool", name) if it in rivals), "") in servers
+    if (entry := app.catalog.tools.get(name)) is None:
+        return bool(app.declared_mcp_servers)
+    earlier = takewhile(lambda unit: unit != owner_key(entry), NameOwners().of("tool", name))
+    return any(unit.startswith("mcp:") for unit in earlier)
 
 
 def _not_started(name: str, path: str) -> Diagnostic:

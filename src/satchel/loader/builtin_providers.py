@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -17,6 +17,7 @@ from satchel.files.watch_targets import WatchTargets
 from satchel.importing.distributions import installed_folders, normalized, scan_distributions
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import ALL, unit_of
+from satchel.loader.name_choices import server_names, with_owned_names
 from satchel.loader.pass_provider import (
     Candidate,
     PassProvider,
@@ -95,14 +96,20 @@ class _McpServers(PassProvider):
         # Lazy: needed only with MCP servers.
         from satchel.mcp_servers.server_contributions import server_contributions
 
+        offered, owners = inputs.config.servers, inputs.config.owners
+        names: Mapping[str, str] = {}
+        plugins = [plugin.contribution for plugin in now.bound.plugins.values()]
+        if owners is not None:
+            left_out = inputs.cache.left_out
+            offered = with_owned_names(offered, left_out, plugins, owners)
+            names = server_names(offered, left_out, owners)
         taken = {
             tool.name: "the application" if item.source == HOST else f"plugin {item.name!r}"
-            for item in (plugin.contribution for plugin in now.bound.plugins.values())
+            for item in plugins
             for tool in item.tools
         }
         last = inputs.last_answer(self).kept or {}
-        offered, owners = inputs.config.servers, inputs.config.server_names
-        servers = server_contributions(offered, taken, last, _SERVER_RANK, owners)
+        servers = server_contributions(offered, taken, last, _SERVER_RANK, names)
         stamps = (server.offered.verdict.stamp for server in servers.values())
         return ProviderAnswer(
             candidates=tuple(

@@ -53,8 +53,6 @@ class LoaderConfig:
     """Contracts that the host registered, by the tool's name."""
     servers: tuple[ServerOffer, ...] = ()
     """The connected MCP servers with their current snapshots."""
-    server_names: Mapping[str, str] = field(default_factory=dict)
-    """The MCP server that has the name of a tool already, of those that are declared."""
     host_skills: tuple[SkillFinding, ...] = ()
     """The skills that the host gave in code."""
     provided: tuple[Provided, ...] = ()

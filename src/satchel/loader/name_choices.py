@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from shlex import quote
@@ -39,8 +39,18 @@ def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> Na
         owned=owned_by,
         is_chosen=is_chosen,
         unfinished=now.imported.unfinished,
-        left_out=frozenset(f"mcp:{it}" for it in now.left_out if config.connects_servers),
+        servers=_servers_here(config, now) if config.connects_servers else {},
     )
+
+
+def _servers_here(config: LoaderConfig, now: ScanCache) -> dict[str, Callable[[str], bool]]:
+    """Return the servers that keep their names, each with which tools are enabled."""
+    connected = {offer.source: offer.config.wants for offer in config.servers}
+    return {f"mcp:{name}": _every_tool for name in now.left_out} | connected
+
+
+def _every_tool(_name: str) -> bool:
+    return True
 
 
 def is_named(selection: Selection, kind: str, address: str) -> bool:
@@ -91,7 +101,7 @@ def _hold(newcomer: PluginContribution, owner: PluginContribution) -> PluginCont
 
 
 def served_names(
-    catalog: Catalog, skills: Iterable[str] | None = None, *, with_servers: bool = True
+    catalog: Catalog, servers: Iterable[ServerOffer], skills: Iterable[str] | None = None
 ) -> Iterable[tuple[str, str, str]]:
     """Yield the kind, name and owner of every name that is served, but for those of the host.
 
@@ -102,47 +112,56 @@ def served_names(
             yield "skill", skill.name, skill.unit
     for plugin in catalog.plugins.values():
         yield "plugin", plugin.name, plugin.unit
+    settled = set()
+    for offer in servers:
+        yield "server", offer.config.name, offer.config.place
+        if offer.is_settled:
+            settled.add(offer.source)
     units = {plugin.unit for plugin in catalog.plugins.values()}
     for tool in catalog.tools.values():
-        is_remote = tool.source.startswith("mcp:")
-        if (key := owner_key(tool)) in units or is_remote:
-            if is_remote and not with_servers:
-                continue
+        if (key := owner_key(tool)) in units or tool.source.startswith("mcp:"):
             yield "tool", tool.name, key
+        if key in settled:
+            yield "server tool", tool.name, key
 
 
 def server_names(
-    offers: Iterable[ServerOffer], left_out: Iterable[str], owners: NameOwners | None
+    offers: Iterable[ServerOffer], left_out: Iterable[str], owners: NameOwners
 ) -> Mapping[str, str]:
     """Return which MCP server has a name: of those that are declared, the first to serve it."""
-    if owners is None:
-        return {}
     units = {f"mcp:{name}": name for name in left_out}
-    names = {name for unit in units for name in owners.names_of("tool", unit)}
+    names = set[str]()
     for offer in offers:
         units[offer.source] = offer.config.name
         names.update(offer.fitted_names)
+    names.update(name for unit in units for name in owners.names_of("server tool", unit))
     firsts = {
-        name: next((units[unit] for unit in owners.of("tool", name) if unit in units), "")
+        name: next((units[unit] for unit in owners.of("server tool", name) if unit in units), "")
         for name in names
     }
     return {name: server for name, server in firsts.items() if server}
 
 
 def with_owned_names(
-    offers: Iterable[ServerOffer], owners: NameOwners | None
+    offers: Iterable[ServerOffer],
+    left_out: Iterable[str],
+    plugins: Iterable[PluginContribution],
+    owners: NameOwners,
 ) -> tuple[ServerOffer, ...]:
     """Return what servers offer, with the names that they served before anybody else here."""
-    if owners is None:
-        return tuple(offers)
-    return tuple(
-        replace(
-            offer,
-            owned=frozenset(
-                name
-                for name in offer.fitted_names
-                if owners.of("tool", name)[:1] == (offer.source,)
-            ),
+    offers = tuple(offers)
+    here = {item.unit for item in plugins if not _has_no_names(item)}
+    here |= {f"mcp:{name}" for name in left_out} | {offer.source for offer in offers}
+
+    def owned(unit: str) -> frozenset[str]:
+        firsts = (
+            (name, next(other for other in owners.of("tool", name) if other in here))
+            for name in owners.names_of("tool", unit)
         )
-        for offer in offers
-    )
+        return frozenset(name for name, first in firsts if first == unit)
+
+    return tuple(replace(offer, owned=owned(offer.source)) for offer in offers)
+
+
+def _has_no_names(item: PluginContribution) -> bool:
+    return item.state is Status.DISABLED or _is_data_only(item)

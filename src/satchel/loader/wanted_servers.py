@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from satchel.configuration.projects import TrustLevel
-from satchel.diagnostics import Where, left_out_server, make_diagnostic
+from satchel.diagnostics import Severity, Where, left_out_server, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.files.file_reader import is_inside
 from satchel.files.state_files import data_folder, without_links
 from satchel.text import one_line, shorten
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers.server_options import ServerConfig
 
 _NOT_STARTED = "mcp-not-started"
+_LEFT_OUT = {"mcp-invalid", "mcp-server-invalid", "code-held"}
 
 
 def with_servers(contribution: PluginContribution, config: LoaderConfig) -> PluginContribution:
@@ -76,22 +78,41 @@ def declared_servers(
 def left_out_servers(
     diagnostics: Iterable[Diagnostic], declared: Iterable[ServerConfig], inputs: PassInputs
 ) -> frozenset[str]:
-    """Return the enabled servers that cannot be used as they are declared.
+    """Return the names of the enabled servers that cannot be used as they are declared.
 
-    A server of a file has its name before those of plugins. What a project declares counts only if
-    its code is trusted.
+    The record of names knows those of a file or plugin that is broken or held. A server of a file
+    has its name before those of plugins. What a project declares counts only if its code is
+    trusted.
     """
     files = {file.path for file in inputs.selection.files}
-    by_name = {item.name: item for item in declared}
-    names = set()
-    for item in diagnostics:
-        name, grant = left_out_server(item), inputs.gate.at(item.where.path)
-        other = by_name.get(name)
-        is_used = other and (not other.owner or item.where.path not in files)
-        if name and not is_used and (grant is None or grant.level is TrustLevel.CODE):
-            names.add(name)
+    used = {item.place for item in declared}
+    used_names = {item.name for item in declared}
+    problems = [item for item in diagnostics if _may_keep_out(item, inputs.gate)]
+    names = {
+        name
+        for item in problems
+        if (name := left_out_server(item))
+        if item.where.path in files or name not in used_names
+    }
+    recorded = inputs.config.owners.by_unit("server") if inputs.config.owners and problems else {}
+    for place, served in recorded.items():
+        path = place.partition("//")[0]
+        if (
+            path
+            and place not in used
+            and any(is_inside(item.where.path, path) for item in problems)
+        ):
+            names.update(served)
+    names -= {item.name for item in declared if not item.owner}
     disabled = inputs.selection.disabled
     return frozenset(name for name in names if disabled("plugin", f"mcp:{name}") is None)
+
+
+def _may_keep_out(item: Diagnostic, gate: TrustGate) -> bool:
+    """Return whether a diagnostic may be the reason that a server of its file is not used."""
+    grant = gate.at(item.where.path)
+    is_trusted = grant is None or grant.level is TrustLevel.CODE
+    return is_trusted and (item.severity is Severity.ERROR or item.code in _LEFT_OUT)
 
 
 def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:

@@ -46,8 +46,10 @@ class ServerOffer:
     """Calls it."""
     verdict: PinVerdict = field(default_factory=PinVerdict)
     """Which of its tools differ from their pins."""
+    is_settled: bool = True
+    """Whether it and all servers before it were connected or failed."""
     owned: frozenset[str] = frozenset()
-    """Names that it served before any plugin did, by the record; a plugin cannot take them."""
+    """Names that it served before any other that is here; a plugin cannot take them."""
 
     @property
     def source(self) -> str:

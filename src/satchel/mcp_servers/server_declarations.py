@@ -25,6 +25,7 @@ from satchel.mcp_servers.server_addresses import (
 )
 from satchel.mcp_servers.server_options import ServerConfig, ServerOptions
 from satchel.names import plugin_name_fault
+from satchel.trust.name_owners import NameOwners
 from satchel.trust.server_outline import command_outline
 
 
@@ -136,15 +137,16 @@ def _options(declared: ServerTable, filler: PlaceholderFiller, base: str) -> Ser
 
 
 def unique_server_names(
-    servers: Iterable[ServerConfig], taken: Iterable[str]
+    servers: Iterable[ServerConfig], taken: Iterable[str], owners: NameOwners | None = None
 ) -> dict[str, ServerConfig]:
     """Return servers by unique names.
 
-    A name that is taken gets the plugin's name as a prefix, and then a number.
+    Of those of plugins, the first that had a name keeps it, by the record. A name that is taken
+    gets the plugin's name as a prefix, and then a number.
     """
-    by_name: dict[str, ServerConfig] = {}
-    taken = {*taken}
-    for item in servers:
+    servers, taken = tuple(servers), {*taken}
+    names: dict[int, str] = {}
+    for item in sorted(servers, key=lambda it: _age(it, owners)):
         prefixed = as_name(f"{item.owner}-{item.name}")
         numbered = (f"{prefixed[:56]}-{number}" for number in count(2))
         name = next(
@@ -153,5 +155,13 @@ def unique_server_names(
             if name not in taken and not plugin_name_fault(name)
         )
         taken.add(name)
-        by_name[name] = item
-    return by_name
+        names[id(item)] = name
+    return {names[id(item)]: item for item in servers}
+
+
+def _age(server: ServerConfig, owners: NameOwners | None) -> int:
+    """Return 0 for a server of a file, and for one of a plugin how old its name is."""
+    if not server.owner or owners is None:
+        return bool(server.owner)
+    units, unit = owners.of("server", server.name), server.place
+    return 1 + (units.index(unit) if unit in units else len(units))

@@ -118,6 +118,11 @@ class ServerConfig:
     """Tools that the host removed at runtime."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
 
+    @property
+    def place(self) -> str:
+        """Return where it is declared, with its name there; the record of names knows it so."""
+        return f"{self.path}//{self.origin.name or self.name}"
+
     def checked(self, check: Callable[[], Diagnostic | None] | None) -> "ServerConfig":
         """Return the server with a check before each start of its program, if it has one."""
         if check is None or not isinstance(self.server, StdioServer):

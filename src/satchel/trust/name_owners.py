@@ -3,6 +3,10 @@
 The record lists, for each name of a skill, plugin or tool that was served, the units that served
 it, the oldest first. A unit is a folder, an entry point, or an MCP server, as `mcp:NAME`. Names of
 the host are not in it: they come first in any case.
+
+A name of the kind `server` is that of an MCP server, and its unit is where that is declared. Names
+of the kind `server tool` are those that servers got when all servers before them were connected:
+they decide between servers, so that a faster one gains nothing.
 """
 
 import hashlib
@@ -39,6 +43,9 @@ class NameOwners:
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
         self._known: Owners | None = None
+        self._indexed: Owners | None = None
+        """The record that `_by_unit` was made of."""
+        self._by_unit: dict[str, Mapping[str, tuple[str, ...]]] = {}
         self._recorded: set[tuple[str, str, str]] = set()
         self._has_warned = False
         self._lock = threading.Lock()
@@ -49,8 +56,21 @@ class NameOwners:
 
     def names_of(self, kind: str, unit: str) -> tuple[str, ...]:
         """Return the names that a unit served."""
-        owned = (key for key, units in self._read().items() if unit in units)
-        return tuple(name for served, name in owned if served == kind)
+        return self.by_unit(kind).get(unit, ())
+
+    def by_unit(self, kind: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of a kind that each unit served."""
+        record = self._read()
+        if self._indexed is not record:
+            self._by_unit = {}
+        if kind not in self._by_unit:
+            names: dict[str, list[str]] = {}
+            for (served, name), units in record.items():
+                for unit in units if served == kind else ():
+                    names.setdefault(unit, []).append(name)
+            self._by_unit[kind] = {unit: tuple(items) for unit, items in names.items()}
+            self._indexed = record
+        return self._by_unit[kind]
 
     def record(self, served: Iterable[tuple[str, str, str]]) -> None:
         """Add the `(kind, name, unit)` of what is served now; an error is logged once."""
