@@ -42,8 +42,10 @@ _CODE_ENDINGS = (
     *(".py", ".pyw", ".pyc", ".pth", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts"),
     *(".mts", ".cts", ".jsx", ".tsx", ".rb", ".pl", ".pm", ".php", ".lua", ".r", ".jl", ".go"),
     *(".rs", ".c", ".cpp", ".java", ".jar", ".class", ".ps1", ".psm1", ".bat", ".cmd", ".vbs"),
-    *(".exe", ".dll", ".so", ".dylib", ".pyd", ".node", ".wasm", ".whl", ".zip"),
-    *("package.json", "makefile", "dockerfile"),
+    *(".exe", ".dll", ".so", ".dylib", ".pyd", ".node", ".wasm", ".whl", ".zip", ".pyz"),
+    *(".ksh", ".awk", ".tcl", ".command", ".desktop", ".ipynb", ".lnk", ".cs", ".swift", ".scpt"),
+    *(".hta", ".wsf", ".msi", ".deb", ".rpm", ".apk", ".ex", ".exs", ".nu"),
+    *("package.json", "makefile", "dockerfile", "rakefile", "justfile", "procfile", "gemfile"),
 )
 
 
