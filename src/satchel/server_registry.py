@@ -106,9 +106,8 @@ class ServerRegistry:
         name = server.name if name is None else name
         if fault := plugin_name_fault(name) if isinstance(name, str) else "is not a string":
             raise DefinitionError(f"the name {name!r} of a server {fault}")
-        if name in self._declared and self._declared[name].owner:
-            self._disconnect([name])  # A plugin's server gets another name then.
-        if name in self._handles:
+        is_of_plugin = name in self._declared and self._declared[name].owner
+        if name in self._handles and not is_of_plugin:
             raise ConflictError(
                 f"a server {name!r} is connected already", fix="remove it first, or pass name="
             )
@@ -132,7 +131,9 @@ class ServerRegistry:
         return f"server {next(self._serial)}"
 
     def add(self, config: ServerConfig) -> ServerHandle:
-        """Start to connect to a server."""
+        """Start to connect to a server; one of a plugin leaves its name to it."""
+        if config.name in self._handles:
+            self._disconnect([config.name])
         handle = self._pool.add(
             config,
             pinned=self._pinned_tools(config),

@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -334,38 +334,74 @@ def test_a_plugin_of_which_only_the_data_is_trusted_keeps_no_name(is_untrusted, 
 class Offer:
     """Stands for what a server offers."""
 
-    source: str
-    fitted_names: tuple[str, ...]
+    name: str
+    config: SimpleNamespace
     owned: frozenset[str] = frozenset()
+
+    @property
+    def unit(self):
+        return f"mcp:/{self.name}"
+
+
+def offers(*names, disabled=()):
+    config = SimpleNamespace(keeps=lambda name: name not in disabled)
+    return [Offer(name, SimpleNamespace(**vars(config), name=name)) for name in names]
+
+
+def record_of(owners, earlier=MappingProxyType({})):
+    def names_of(kind, unit):
+        return [name for (it, name), units in owners.items() if it == kind and unit in units]
+
+    def of(kind, name):
+        return owners.get((kind, name), ())
+
+    def before_start(_kind, name):
+        return earlier.get(name, ())
+
+    return SimpleNamespace(of=of, names_of=names_of, before_start=before_start)
 
 
 def test_a_name_is_that_of_the_first_server_that_is_declared():
-    owners = {"x": ("/p", "mcp:gone", "mcp:b", "mcp:a"), "y": ("mcp:out",), "z": ()}
-    record = SimpleNamespace(
-        of=lambda _kind, name: owners[name], names_of=lambda _kind, _unit: ("x", "y")
-    )
-    offers = [
-        SimpleNamespace(source=f"mcp:{name}", config=SimpleNamespace(name=name), fitted_names="xz")
-        for name in "ab"
-    ]
-    assert server_names(offers, {"out"}, record) == {"x": "b", "y": "out"}
+    owners = {("tool", name): ("/p", "mcp:/b", "mcp:/a") for name in "xyzv"}
+    owners |= {
+        ("server tool", "x"): ("mcp:/gone", "mcp:/b", "mcp:/a"),
+        ("server tool", "y"): ("mcp:/out", "mcp:/a"),
+        ("server tool", "v"): ("mcp:/a", "mcp:/b"),
+    }
+    record = record_of(owners)
+    servers = offers("a", "b", disabled={"v"})
+    assert server_names(servers, {"out": "/out"}, record) == {"x": "b", "y": "out"}
+
+
+def test_a_name_is_that_of_the_only_server_that_had_it_before_others_answered():
+    owners = {("tool", "x"): ("mcp:/b",), ("tool", "y"): ("mcp:/b",)}
+    record = record_of(owners, {"x": ("/p", "mcp:/b"), "y": ("mcp:/a", "mcp:/b")})
+    assert server_names(offers("a", "b"), {}, record) == {"x": "b"}
+    assert server_names(offers("a", "b"), {}, record_of(owners)) == {}
 
 
 def test_a_server_owns_the_names_that_it_served_before_all_others_here():
-    owners = {
-        "x": ("mcp:a", "/plugins/p"),
-        "y": ("/plugins/p", "mcp:a"),
-        "z": ("/plugins/gone", "mcp:gone", "mcp:b"),
-        "b_x": ("mcp:b",),
-        "w": ("mcp:out", "mcp:a"),
+    served = {
+        "x": ("mcp:/a", "/p"),
+        "y": ("/p", "mcp:/a"),
+        "z": ("/gone", "mcp:/gone", "mcp:/b"),
+        "b_x": ("mcp:/b",),
+        "w": ("mcp:/out", "mcp:/a"),
+        "v": ("/p", "mcp:/b"),
     }
-    record = SimpleNamespace(
-        of=lambda _kind, name: owners[name],
-        names_of=lambda _kind, unit: [name for name, units in owners.items() if unit in units],
-    )
-    plugin = SimpleNamespace(unit="/plugins/p", state=Status.OK, is_untrusted=False)
-    offers = with_owned_names([Offer("mcp:a", ()), Offer("mcp:b", ())], ["out"], [plugin], record)
-    assert [offer.owned for offer in offers] == [{"x"}, {"z", "b_x"}]
-    disabled = SimpleNamespace(unit="/plugins/p", state=Status.DISABLED, is_untrusted=False)
-    (only, _) = with_owned_names([Offer("mcp:a", ()), Offer("mcp:b", ())], [], [disabled], record)
-    assert only.owned == {"x", "y", "w"}
+    record = record_of({("tool", name): units for name, units in served.items()})
+
+    def owned(plugin, left_out):
+        items = with_owned_names(offers("a", "b"), left_out, [plugin], record)
+        return [offer.owned for offer in items]
+
+    plugin = PluginContribution(
+        name="p", source="s", scope=Precedence.USER, path="/p", unit="/p", rank=(0,), digest="",
+        tools=(SimpleNamespace(name="y"),),
+    )  # fmt: skip
+    # It has a tool "y", and none "v" any more.
+    assert owned(plugin, {"out": "/out"}) == [{"x"}, {"z", "b_x", "v"}]
+    broken = replace(plugin, state=Status.FAILED, tools=())
+    assert owned(broken, {"out": "/out"}) == [{"x"}, {"z", "b_x"}]
+    disabled = replace(plugin, state=Status.DISABLED)
+    assert owned(disabled, {}) == [{"x", "y", "w"}, {"z", "b_x", "v"}]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel import Satchel, Settings
+from satchel import DefinitionError, Satchel, Settings
 from satchel.mcp_servers.server_addresses import StdioServer
 from satchel.settings import Limits
 
@@ -168,3 +168,67 @@ def test_a_server_of_a_plugin_that_is_broken_keeps_the_names_that_it_got(servers
     assert states.get("echo") in {("newer", "held"), before["echo"]}
     shutil.rmtree(folder)
     assert servers.cold()["echo"] == ("newer", "ok")
+
+
+def test_a_server_that_is_called_like_one_that_is_gone_gets_nothing_of_it(servers):
+    servers.write(servers.table("old", "echo"))
+    servers.cold()
+    servers.write(servers.table("crate", "echo"))
+    assert servers.cold() == servers.cold() == {"echo": ("mcp:crate", "ok")}
+    servers.plugin_server("newer", "old", "echo")
+    assert servers.cold()["echo"] == ("mcp:crate", "ok")
+
+
+def test_a_server_keeps_the_names_of_its_tools_when_it_is_called_otherwise_itself(servers):
+    servers.plugin_server("good", "box", "echo")
+    assert servers.cold() == {"echo": ("mcp:box", "ok")}
+    servers.write(servers.table("box", "other"))
+    expected = {"echo": ("mcp:good-box", "ok"), "other": ("mcp:box", "ok")}
+    assert servers.cold() == expected
+    servers.plugin_server("mmm", "good-box", "echo")
+    with servers.app() as app:
+        assert servers.states(app).items() >= expected.items()
+        servers.write("")
+        hot = servers.states(app)
+    assert hot["echo"] == ("mcp:box", "ok")
+    assert servers.cold() == hot
+
+
+@pytest.mark.parametrize("options", ["", 'enable = ["echo", "two"]\nprefix = "p_"'])
+def test_names_are_kept_by_what_they_are_called_here(servers, options):
+    servers.write(servers.table("box", "echo", "two", lines=options))
+    name = "p_echo" if options else "echo"
+    assert servers.cold()[name] == ("mcp:box", "ok")
+    servers.write(servers.table("box", "two", lines=options))
+    servers.plugin("newer", name)
+    assert servers.cold()[name] == ("newer", "held")
+    servers.write(servers.table("box", "two", lines=f'{options}\n[mcp.box.rename]\necho = "say"'))
+    assert servers.cold()[name] == ("newer", "ok")
+
+
+def test_another_broken_entry_of_a_file_brings_no_server_back_that_was_removed(servers):
+    servers.write(servers.table("box", "echo"))
+    servers.cold()
+    servers.write(servers.table("crate", "echo"), "[mcp.other]\nurl = 3\n")
+    assert servers.cold() == {"echo": ("mcp:crate", "ok")}
+
+
+def test_two_projects_may_have_servers_of_one_name(servers):
+    servers.write(servers.table("box", "echo"))
+    servers.cold()
+    servers.file = servers.folder / "other/satchel.toml"
+    servers.file.parent.mkdir()
+    servers.write(servers.table("box", "find"))
+    servers.plugin("mine", "echo")
+    assert servers.cold() == {"echo": ("mine", "ok"), "find": ("mcp:box", "ok")}
+
+
+def test_a_registration_that_is_refused_takes_no_name_from_a_server(servers):
+    servers.plugin_server("good", "box", "echo")
+    with servers.app() as app:
+        servers.states(app)
+        own = StdioServer(command=sys.executable, args=tuple(servers.book("find", name="own")))
+        with pytest.raises(DefinitionError):
+            app.register_mcp_server(own, name="box", timeout=-1)
+        assert app.session().call_sync("echo", {}).text != ""
+        assert servers.states(app) == {"echo": ("mcp:box", "ok")}

@@ -191,6 +191,9 @@ LATE_IMPORTS = {
     "loader/wanted_servers.py: satchel.trust.code_units.server_variables": (
         "needed only with MCP servers"
     ),
+    "loader/wanted_servers.py: satchel.mcp_servers.server_addresses.as_name": (
+        "needed only with MCP servers"
+    ),
     "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.plugin_server": (
         "needed only with MCP servers"
     ),

@@ -45,8 +45,15 @@ class NameRules:
     """Takes a kind and an address; returns whether the user named it, to serve it."""
     unfinished: tuple[PluginContribution, ...] = ()
     """The plugins that are still being imported or written, with the tools that they declare."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """How the record calls an MCP server, by its name in the catalog."""
     servers: Mapping[str, Callable[[str], bool]] = field(default_factory=dict)
-    """The MCP servers that are declared, each with which tools of it are enabled."""
+    """The units of the MCP servers that are declared, each with whether it keeps a name."""
+
+    def unit(self, entry: ToolEntry | PluginEntry) -> str:
+        """Return how the record of names calls who serves something."""
+        key = owner_key(entry)
+        return self.units.get(key, key)
 
 
 def hold_newcomers(
@@ -57,7 +64,7 @@ def hold_newcomers(
     by_name: dict[str, list[ToolEntry]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
-    absent = {owner_key(plugin) for plugin in plugins if _may_return(plugin)}
+    absent = {rules.unit(plugin) for plugin in plugins if may_return(plugin)}
     absent |= {plugin.unit for plugin in rules.unfinished}
     held: dict[int, Diagnostic] = {}
     for name, rivals in by_name.items():
@@ -66,7 +73,7 @@ def hold_newcomers(
             held |= {id(entry): _replaces_own(entry) for entry in served}
         elif len(rivals) > 1 or ((absent or rules.servers) and served):
             # A server that does not offer a tool now may do so again.
-            servers = {unit for unit, wants in rules.servers.items() if wants(name)}
+            servers = {unit for unit, keeps in rules.servers.items() if keeps(name)}
             held |= _held_by_owner(name, served, absent | servers, rules)
     if not held:
         return entries
@@ -78,7 +85,7 @@ def hold_newcomers(
     ]
 
 
-def _may_return(plugin: PluginEntry) -> bool:
+def may_return(plugin: PluginEntry) -> bool:
     """Return whether it may have a tool that it does not serve now.
 
     The user took back the trust in an untrusted one, so it keeps no name.
@@ -88,7 +95,7 @@ def _may_return(plugin: PluginEntry) -> bool:
 
 
 def owner_key(entry: ToolEntry | PluginEntry) -> str:
-    """Return how the record of names calls who serves something: a unit, or an MCP server."""
+    """Return who serves something: a unit, or an MCP server by its name in the catalog."""
     name = entry.source if isinstance(entry, ToolEntry) else entry.name
     return name if name.startswith(_REMOTE) else entry.unit
 
@@ -100,7 +107,7 @@ def _is_remote(entry: ToolEntry) -> bool:
 def _held_by_owner(
     name: str, served: list[ToolEntry], absent: set[str], rules: NameRules
 ) -> dict[int, Diagnostic]:
-    by_unit = {owner_key(entry): entry for entry in served}
+    by_unit = {rules.unit(entry): entry for entry in served}
     owner = next((unit for unit in rules.owners("tool", name) if unit in {*by_unit, *absent}), None)
     if owner is None:
         return _held_by_unfinished(name, served, rules)

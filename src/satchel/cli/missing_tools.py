@@ -27,9 +27,9 @@ def missing_tool(
     start, owners = re.split("[_-]", problem.name)[0], NameOwners().of("tool", problem.name)
     reasons = list(_reasons(app.catalog, with_errors=starts_servers))
     for name, server in () if starts_servers else app.declared_mcp_servers.items():
-        if name == start or f"mcp:{name}" in owners:
+        if name == start or _served(name, owners):
             reasons.append(server.start_problem() or _not_started(name, server.path))
-    owned = [item for item in reasons if f"mcp:{_server_of(item)}" in owners][:1]
+    owned = [item for item in reasons if _served(_server_of(item), owners)][:1]
     if problem.near and not (owned or any(item.code == "code-held" for item in reasons)):
         return problem
     first = min(owned or reasons, key=lambda it: _server_of(it) != start, default=None)
@@ -77,6 +77,12 @@ def _servers_in(item: Diagnostic) -> str:
     servers = r"(MCP )?server \S+|what \S+ enables, configures and starts|plugin 'mcp:\S+"
     match = re.match(servers, item.message)
     return match[0] if match else ""
+
+
+def _served(server: str, owners: Iterable[str]) -> bool:
+    """Return whether a server was one of the owners of a name, wherever it was declared."""
+    ending = f"//{server}"
+    return any(unit.startswith("mcp:") and unit.endswith(ending) for unit in owners)
 
 
 def _server_of(item: Diagnostic) -> str:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from satchel.trust.name_owners import NameOwners
 
 
+_UNSURE = {Status.FAILED, Status.REVOKED, Status.SETTLING}
+"""States of plugins whose tools are not known now."""
+
+
 def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> NameRules:
     """Return who owns the names of tools and skills. With a lock, that decides about skills."""
     owners, is_chosen = config.owners, partial(is_named, selection)
@@ -39,17 +43,22 @@ def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> Na
         owned=owned_by,
         is_chosen=is_chosen,
         unfinished=now.imported.unfinished,
-        servers=_servers_here(config, now) if config.connects_servers else {},
+        units={offer.source: offer.unit for offer in config.servers},
+        servers=_servers_here(config.servers, now.left_out) if config.connects_servers else {},
     )
 
 
-def _servers_here(config: LoaderConfig, now: ScanCache) -> dict[str, Callable[[str], bool]]:
-    """Return the servers that keep their names, each with which tools are enabled."""
-    connected = {offer.source: offer.config.wants for offer in config.servers}
-    return {f"mcp:{name}": _every_tool for name in now.left_out} | connected
+def _servers_here(
+    offers: Iterable[ServerOffer], left_out: Mapping[str, str]
+) -> dict[str, Callable[[str], bool]]:
+    """Return the units of the servers that are declared, each with whether it keeps a name."""
+    servers: dict[str, Callable[[str], bool]]
+    servers = {f"mcp:{place}": _is_kept for place in left_out.values()}
+    servers.update((offer.unit, offer.config.keeps) for offer in offers)
+    return servers
 
 
-def _every_tool(_name: str) -> bool:
+def _is_kept(_name: str) -> bool:
     return True
 
 
@@ -112,56 +121,67 @@ def served_names(
             yield "skill", skill.name, skill.unit
     for plugin in catalog.plugins.values():
         yield "plugin", plugin.name, plugin.unit
-    settled = set()
-    for offer in servers:
+    offers = {offer.source: offer for offer in servers}
+    for offer in offers.values():
         yield "server", offer.config.name, offer.config.place
-        if offer.is_settled:
-            settled.add(offer.source)
     units = {plugin.unit for plugin in catalog.plugins.values()}
     for tool in catalog.tools.values():
-        if (key := owner_key(tool)) in units or tool.source.startswith("mcp:"):
+        server = offers.get(tool.source)
+        if server is not None:
+            yield "tool", tool.name, server.unit
+            if server.is_settled:
+                yield "server tool", tool.name, server.unit
+        elif (key := owner_key(tool)) in units:
             yield "tool", tool.name, key
-        if key in settled:
-            yield "server tool", tool.name, key
 
 
 def server_names(
-    offers: Iterable[ServerOffer], left_out: Iterable[str], owners: NameOwners
+    offers: Iterable[ServerOffer], left_out: Mapping[str, str], owners: NameOwners
 ) -> Mapping[str, str]:
     """Return which MCP server has a name: of those that are declared, the first to serve it."""
-    units = {f"mcp:{name}": name for name in left_out}
-    names = set[str]()
-    for offer in offers:
-        units[offer.source] = offer.config.name
-        names.update(offer.fitted_names)
-    names.update(name for unit in units for name in owners.names_of("server tool", unit))
-    firsts = {
-        name: next((units[unit] for unit in owners.of("server tool", name) if unit in units), "")
-        for name in names
-    }
-    return {name: server for name, server in firsts.items() if server}
+    offers = tuple(offers)
+    keeps = _servers_here(offers, left_out)
+    servers = {f"mcp:{place}": name for name, place in left_out.items()}
+    servers |= {offer.unit: offer.config.name for offer in offers}
+    firsts = {}
+    for name in {name for unit in keeps for name in owners.names_of("tool", unit)}:
+        units = owners.of("server tool", name)
+        if not units:
+            # Servers before it never answered. It keeps the name if no other server ever had it.
+            earlier = owners.before_start("tool", name)
+            remote = [unit for unit in earlier if unit.startswith("mcp:")]
+            units = tuple(remote) if len(remote) == 1 else ()
+        first = next((unit for unit in units if unit in keeps and keeps[unit](name)), None)
+        if first is not None:
+            firsts[name] = servers[first]
+    return firsts
 
 
 def with_owned_names(
     offers: Iterable[ServerOffer],
-    left_out: Iterable[str],
+    left_out: Mapping[str, str],
     plugins: Iterable[PluginContribution],
     owners: NameOwners,
 ) -> tuple[ServerOffer, ...]:
     """Return what servers offer, with the names that they served before anybody else here."""
     offers = tuple(offers)
-    here = {item.unit for item in plugins if not _has_no_names(item)}
-    here |= {f"mcp:{name}" for name in left_out} | {offer.source for offer in offers}
+    servers = _servers_here(offers, left_out)
+    serving = {
+        item.unit: None if item.state in _UNSURE else {tool.name for tool in item.tools}
+        for item in plugins
+        if not (item.state is Status.DISABLED or _is_data_only(item))
+    }
+
+    def has(unit: str, name: str) -> bool:
+        tools = serving.get(unit, ())
+        is_kept = unit in servers and servers[unit](name)
+        return is_kept or tools is None or name in tools
 
     def owned(unit: str) -> frozenset[str]:
         firsts = (
-            (name, next(other for other in owners.of("tool", name) if other in here))
+            (name, next((it for it in owners.of("tool", name) if has(it, name)), ""))
             for name in owners.names_of("tool", unit)
         )
         return frozenset(name for name, first in firsts if first == unit)
 
-    return tuple(replace(offer, owned=owned(offer.source)) for offer in offers)
-
-
-def _has_no_names(item: PluginContribution) -> bool:
-    return item.state is Status.DISABLED or _is_data_only(item)
+    return tuple(replace(offer, owned=owned(offer.unit)) for offer in offers)

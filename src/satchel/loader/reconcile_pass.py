@@ -73,7 +73,7 @@ def reconcile(
         invalid_servers += unlocked
     of_plugins = (item for plugin in plugins for item in plugin.diagnostics)
     problems = (*inputs.selection.diagnostics, *invalid_servers, *of_plugins)
-    left_out = left_out_servers(problems, declared, inputs)
+    left_out = left_out_servers(problems, declared, plugins, inputs)
     next_cache = replace(next_cache, plugins=plugins, declared=declared, left_out=left_out)
     with paused_collector():
         return _with_catalog(inputs, next_cache, providers, invalid_servers)

@@ -96,8 +96,8 @@ class ScanCache:
     skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
     declared: tuple[ServerConfig, ...] = ()
     """The MCP servers that users and plugins declare."""
-    left_out: frozenset[str] = frozenset()
-    """The names of servers that are declared and cannot be used so."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Where servers are declared that cannot be used so, by their names."""
     settling: frozenset[str] = frozenset()
     """Paths of units that may be half written or are still being imported."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from satchel.catalog.name_holds import may_return
 from satchel.configuration.projects import TrustLevel
-from satchel.diagnostics import Severity, Where, left_out_server, make_diagnostic
+from satchel.diagnostics import Where, left_out_server, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.files.file_reader import is_inside
 from satchel.files.state_files import data_folder, without_links
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from satchel.mcp_servers.server_options import ServerConfig
 
 _NOT_STARTED = "mcp-not-started"
-_LEFT_OUT = {"mcp-invalid", "mcp-server-invalid", "code-held"}
+_WHOLE_FILE = {"choices-unreadable", "mcp-invalid", "code-held"}
+"""Diagnostics of a file or plugin of which no server is known."""
 
 
 def with_servers(contribution: PluginContribution, config: LoaderConfig) -> PluginContribution:
@@ -76,43 +78,61 @@ def declared_servers(
 
 
 def left_out_servers(
-    diagnostics: Iterable[Diagnostic], declared: Iterable[ServerConfig], inputs: PassInputs
-) -> frozenset[str]:
-    """Return the names of the enabled servers that cannot be used as they are declared.
+    diagnostics: Iterable[Diagnostic],
+    declared: Iterable[ServerConfig],
+    plugins: Iterable[PluginEntry],
+    inputs: PassInputs,
+) -> dict[str, str]:
+    """Return where the enabled servers are declared that cannot be used so, by their names.
 
-    The record of names knows those of a file or plugin that is broken or held. A server of a file
-    has its name before those of plugins. What a project declares counts only if its code is
-    trusted.
+    The record of names knows what a server of a plugin was called, and which servers a file or
+    plugin had that cannot be read or is held. A server of a file has its name before those of
+    plugins. What a project declares counts only if its code is trusted.
     """
     files = {file.path for file in inputs.selection.files}
-    used = {item.place for item in declared}
     used_names = {item.name for item in declared}
-    problems = [item for item in diagnostics if _may_keep_out(item, inputs.gate)]
-    names = {
-        name
-        for item in problems
-        if (name := left_out_server(item))
-        if item.where.path in files or name not in used_names
-    }
-    recorded = inputs.config.owners.by_unit("server") if inputs.config.owners and problems else {}
-    for place, served in recorded.items():
-        path = place.partition("//")[0]
-        if (
-            path
-            and place not in used
-            and any(is_inside(item.where.path, path) for item in problems)
-        ):
-            names.update(served)
-    names -= {item.name for item in declared if not item.owner}
+    recorded = inputs.config.owners.by_unit("server") if inputs.config.owners else {}
+    broken = [plugin.path for plugin in plugins if may_return(plugin)]
+    places: dict[str, str] = {}
+    for item in diagnostics:
+        path, grant = item.where.path, inputs.gate.at(item.where.path)
+        if grant is not None and grant.level is not TrustLevel.CODE:
+            continue
+        if item.code in _WHOLE_FILE:
+            broken.append(path)
+        elif raw_name := left_out_server(item):
+            from satchel.mcp_servers.server_addresses import as_name  # lazy: as above
+
+            name = as_name(raw_name)
+            if path in files or name not in used_names:
+                places.setdefault(name, f"{path}//{name}")
+            places |= _recorded_at(recorded, path, name)
+    used = {item.place for item in declared}
+    unused = {place: names for place, names in recorded.items() if place not in used}
+    for path in broken:
+        places |= _recorded_at(unused, path)
+    of_files = {item.name for item in declared if not item.owner}
     disabled = inputs.selection.disabled
-    return frozenset(name for name in names if disabled("plugin", f"mcp:{name}") is None)
+    return {
+        name: place
+        for name, place in places.items()
+        if name not in of_files and disabled("plugin", f"mcp:{name}") is None
+    }
 
 
-def _may_keep_out(item: Diagnostic, gate: TrustGate) -> bool:
-    """Return whether a diagnostic may be the reason that a server of its file is not used."""
-    grant = gate.at(item.where.path)
-    is_trusted = grant is None or grant.level is TrustLevel.CODE
-    return is_trusted and (item.severity is Severity.ERROR or item.code in _LEFT_OUT)
+def _recorded_at(
+    recorded: Mapping[str, tuple[str, ...]], path: str, server: str | None = None
+) -> dict[str, str]:
+    """Return where the servers of a file or plugin were declared, or one of them, by their names.
+
+    Of the names of a server, that is the last.
+    """
+    return {
+        names[-1]: place
+        for place, names in recorded.items()
+        if (parts := place.partition("//"))[0] and is_inside(path, parts[0])
+        if server is None or parts[2] == server
+    }
 
 
 def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:

@@ -57,6 +57,11 @@ class ServerOffer:
         return f"{SOURCE}:{self.config.name}"
 
     @property
+    def unit(self) -> str:
+        """Return how the record of names calls it: whatever it is called here."""
+        return f"{SOURCE}:{self.config.place}"
+
+    @property
     def wanted(self) -> tuple[ToolDefinition, ...]:
         """Return the enabled tools of the last listing."""
         wants = self.config.wants

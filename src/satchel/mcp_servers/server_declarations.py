@@ -141,27 +141,23 @@ def unique_server_names(
 ) -> dict[str, ServerConfig]:
     """Return servers by unique names.
 
-    Of those of plugins, the first that had a name keeps it, by the record. A name that is taken
-    gets the plugin's name as a prefix, and then a number.
+    A server of a plugin has the name that it had before those of other plugins, by the record. A
+    name that is taken gets the plugin's name as a prefix, and then a number.
     """
     servers, taken = tuple(servers), {*taken}
-    names: dict[int, str] = {}
-    for item in sorted(servers, key=lambda it: _age(it, owners)):
+    by_name: dict[str, ServerConfig] = {}
+    places = {item.place for item in servers}
+
+    def is_free(name: str, item: ServerConfig) -> bool:
+        units = owners.of("server", name) if owners and item.owner else ()
+        first = next((unit for unit in units if unit in places), item.place)
+        return name not in taken and first == item.place and not plugin_name_fault(name)
+
+    for item in servers:
         prefixed = as_name(f"{item.owner}-{item.name}")
         numbered = (f"{prefixed[:56]}-{number}" for number in count(2))
-        name = next(
-            name
-            for name in chain((item.name, prefixed), numbered)
-            if name not in taken and not plugin_name_fault(name)
-        )
+        names = chain((item.name, prefixed), numbered)
+        name = next(name for name in names if is_free(name, item))
         taken.add(name)
-        names[id(item)] = name
-    return {names[id(item)]: item for item in servers}
-
-
-def _age(server: ServerConfig, owners: NameOwners | None) -> int:
-    """Return 0 for a server of a file, and for one of a plugin how old its name is."""
-    if not server.owner or owners is None:
-        return bool(server.owner)
-    units, unit = owners.of("server", server.name), server.place
-    return 1 + (units.index(unit) if unit in units else len(units))
+        by_name[name] = item
+    return by_name

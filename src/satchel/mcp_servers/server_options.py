@@ -12,6 +12,7 @@ from satchel.formats.mcp_json import is_header
 from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
+from satchel.mcp_servers.tool_naming import fit_tool_name
 from satchel.tools.empty_mapping import NOTHING
 
 Pin = Literal["hold", "warn", "off"]
@@ -117,6 +118,20 @@ class ServerConfig:
     removed: tuple[str, ...] = ()
     """Tools that the host removed at runtime."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
+
+    def keeps(self, name: str) -> bool:
+        """Return whether a name here may be that of a tool which it does not offer now."""
+        options, patterns = self.options, (*(self.enable or ()), *self.disable)
+        tools = {name.removeprefix(f"{self.name}_").removeprefix(options.prefix), name}
+        tools |= {name.removeprefix(options.prefix), *options.rename}
+        tools |= {tool for tool in patterns if fit_tool_name(tool) in tools}
+        own = {it for it in tools if name in self._names_here(it)}
+        enables, disables = tool_filter(self.enable, ()), tool_filter(None, self.disable)
+        return any(map(enables, own)) and all(map(disables, own))
+
+    def _names_here(self, tool: str) -> tuple[str, str]:
+        name = self.options.name_of(tool)
+        return fit_tool_name(name), fit_tool_name(f"{self.name}_{name}")
 
     @property
     def place(self) -> str:

@@ -1,12 +1,12 @@
 """Remember who owns a name, so that a new folder cannot take it by sorting earlier.
 
 The record lists, for each name of a skill, plugin or tool that was served, the units that served
-it, the oldest first. A unit is a folder, an entry point, or an MCP server, as `mcp:NAME`. Names of
-the host are not in it: they come first in any case.
+it, the oldest first. A unit is a folder, an entry point, or an MCP server, as `mcp:` with the place
+where it is declared. Names of the host are not in it: they come first in any case.
 
-A name of the kind `server` is that of an MCP server, and its unit is where that is declared. Names
-of the kind `server tool` are those that servers got when all servers before them were connected:
-they decide between servers, so that a faster one gains nothing.
+A name of the kind `server` is that of an MCP server, and its unit is that place. Names of the kind
+`server tool` are those that servers got when all servers before them were connected: they decide
+between servers, so that a faster one gains nothing.
 """
 
 import hashlib
@@ -43,6 +43,8 @@ class NameOwners:
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
         self._known: Owners | None = None
+        self._at_start: Owners = {}
+        """The record as it was when this process first read it."""
         self._indexed: Owners | None = None
         """The record that `_by_unit` was made of."""
         self._by_unit: dict[str, Mapping[str, tuple[str, ...]]] = {}
@@ -53,6 +55,11 @@ class NameOwners:
     def of(self, kind: str, name: str) -> tuple[str, ...]:
         """Return the units that served a name, the oldest first."""
         return self._read().get((kind, name), ())
+
+    def before_start(self, kind: str, name: str) -> tuple[str, ...]:
+        """Return the units that served a name before this process did."""
+        self._read()
+        return self._at_start.get((kind, name), ())
 
     def names_of(self, kind: str, unit: str) -> tuple[str, ...]:
         """Return the names that a unit served."""
@@ -120,7 +127,7 @@ class NameOwners:
         with self._lock:
             if self._known is None:
                 try:
-                    self._known = _parsed(self._file.read())
+                    self._known = self._at_start = _parsed(self._file.read())
                 except (UnreadableFileError, OSError) as problem:
                     if not self._has_warned:
                         is_broken = isinstance(problem, UnusableFileError)
