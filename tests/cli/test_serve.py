@@ -146,6 +146,18 @@ def test_printing_a_configuration_imports_no_plugin(run, toolkit, was_run):
     assert not was_run()
 
 
+@every_client
+@pytest.mark.parametrize("http", [[], ["--http", "8000"]])
+@pytest.mark.parametrize("option", ["--trust=code", "--trust=data", "--variable=KEY"])
+def test_no_configuration_of_a_client_trusts_the_folder_that_it_starts_in(
+    run, client, http, option
+):
+    result = run("serve", "--print-config", client, "--project", *http, option)
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert "satchel trust" in result.stderr
+
+
 def test_where_the_project_is_depends_on_the_client(run):
     result = run("serve", "--print-config", "claude", "--project")
     assert "--project" in config(result.stdout, "claude")["args"]

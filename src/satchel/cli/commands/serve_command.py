@@ -136,6 +136,11 @@ def command(
     unused = [option for name, option in _HTTP_OPTIONS.items() if web[name] not in {None, ()}]
     if http is None and unused:
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
+    if client is not None and (sources.trust or sources.variables):
+        # Whatever folder the client starts in would be trusted, each time.
+        message = "--trust and --variable are for one command, and a configuration is for many"
+        fix = "run 'satchel trust' in the folder, and print the configuration without them"
+        raise click.UsageError(f"{message}: {fix}")
     start = _Start(
         sources=sources,
         selection=selection,
@@ -227,7 +232,7 @@ def _print_stdio_config(client: McpClient, sources: Sources, console: Console) -
     values = {**context.params, "client": None, **sources.values(), **folders}
     arguments = as_arguments(context.command.params, values)
     console.out(to_start(client, _NAME, ["serve", *arguments]))
-    if sources.project or sources.trust:
+    if sources.project:
         console.say("--project reads the folder in which the client starts the server")
     console.say(f"add this to {client.file}")
 
