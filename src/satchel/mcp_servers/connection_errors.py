@@ -112,6 +112,8 @@ _NOT_THE_TRANSPORT = frozenset({401, 403, 407, 408, 425, 429, 451})
 
 def is_refused(problem: BaseException) -> bool:
     """Return whether a server refused streamable HTTP itself, as one with only SSE does."""
+    if first_error(problem, ImportError) is not None:  # the extra is missing, and httpx2 with it
+        return False
     from httpx2 import HTTPStatusError
 
     error = first_error(problem, HTTPStatusError)
