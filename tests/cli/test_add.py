@@ -786,6 +786,17 @@ def test_an_update_shows_what_changes_and_replaces_only_after_a_yes(
     assert records(home / ".satchel")["skill"][0]["version"] == new
 
 
+def test_an_update_names_the_links_that_the_replacement_removes(run, repository, home):
+    run("add", repository, "--only", "greet", "--yes")
+    placed = home / ".satchel/skills/greet"
+    (placed / "notes.md").symlink_to("/etc/hosts")
+    (placed / "data").symlink_to(home)
+    with (repository / "skills/greet/SKILL.md").open("a") as file:
+        file.write("More.\n")
+    shown = run("update").stderr
+    assert f"link data -> {home}: removed\nlink notes.md -> /etc/hosts: removed\n" in shown
+
+
 @pytest.mark.parametrize("name", ["skills/greet/run", "plugins/demo/tools.py"])
 def test_an_update_that_only_makes_a_file_executable_is_shown_and_made(run, repository, home, name):
     (repository / "skills/greet/run").write_text("#!/bin/sh\n")
