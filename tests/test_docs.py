@@ -404,6 +404,17 @@ def test_every_built_in_tool_is_described():
     assert [group.name for group in satchel_groups() if f"| `{group.name}` |" not in text] == []
 
 
+def test_every_promise_of_the_page_about_security_names_tests_that_exist():
+    text = (ROOT / "docs/explanation/security.md").read_text()
+    source = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    tests = set(re.findall(r"def (test_\w+)", source))
+    names = re.findall(r"`(test_\w+)`", text)
+    assert names
+    assert [name for name in names if name not in tests] == []
+    paths = re.findall(r"`(tests/[\w/.]+)`", text)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 LOCK_PAGE = ROOT / "docs/how-to/lock-for-production.md"
 
 

@@ -786,6 +786,17 @@ def test_an_update_shows_what_changes_and_replaces_only_after_a_yes(
     assert records(home / ".satchel")["skill"][0]["version"] == new
 
 
+def test_an_update_names_the_links_that_the_replacement_removes(run, repository, home):
+    run("add", repository, "--only", "greet", "--yes")
+    placed = home / ".satchel/skills/greet"
+    (placed / "notes.md").symlink_to("/etc/hosts")
+    (placed / "data").symlink_to(home)
+    with (repository / "skills/greet/SKILL.md").open("a") as file:
+        file.write("More.\n")
+    shown = run("update").stderr
+    assert f"link data -> {home}: removed\nlink notes.md -> /etc/hosts: removed\n" in shown
+
+
 @pytest.mark.parametrize("name", ["skills/greet/run", "plugins/demo/tools.py"])
 def test_an_update_that_only_makes_a_file_executable_is_shown_and_made(run, repository, home, name):
     (repository / "skills/greet/run").write_text("#!/bin/sh\n")
@@ -909,12 +920,34 @@ def test_a_lock_keeps_where_a_skill_came_from_on_a_machine_without_the_record(
     assert run("lock", "--project").exit_code == 0
     assert (here / "satchel.lock").read_text() == locked
     assert run("lock", "--project", "--prune").exit_code == 0
-    assert "from = " not in (here / "satchel.lock").read_text()
-    (here / "satchel.lock").write_text(locked)
+    assert (here / "satchel.lock").read_text() == locked
     (here / ".satchel/skills/greet/more.md").write_text("More.\n")
     result = run("lock", "--project")
     assert f"; from git+file://{repository} " in result.stderr
     assert "from = " not in (here / "satchel.lock").read_text()
+
+
+def test_a_lock_loses_no_source_and_no_signer_of_what_did_not_change_without_a_word(
+    run, repository, here
+):
+    run("add", f"git+file://{repository}", "--only", "greet", "--project", "--yes")
+    run("trust", "--code")
+    run("lock", "--project")
+    lock = here / "satchel.lock"
+    signed = 'signer = "me (issuer x)"\n'
+    lock.write_text(lock.read_text().replace("[[skill]]\n", f"[[skill]]\n{signed}", 1))
+    record = here / ".satchel/sources.toml"
+    record.write_text(
+        record.read_text().replace(f"git+file://{repository}", "git+https://b.example/x")
+    )
+    for option in ("--check", "--diff"):
+        result = run("lock", "--project", option)
+        assert result.exit_code == 0
+        assert "signer me (issuer x) -> nothing" in result.stdout
+        assert f"from git+file://{repository} " in result.stdout
+        assert "0 differences and 1 changed source; after a review" in result.stderr
+    assert "signer me (issuer x) -> nothing" in run("lock", "--project").stderr
+    assert "changed" not in run("lock", "--project").stderr
 
 
 def test_a_token_in_an_old_lock_is_not_shown(run, repository, here):

@@ -234,3 +234,13 @@ def test_an_unknown_command_is_answered_alone(run, here, write_skill):
     assert result.exit_code == 2
     assert "No such command 'frob'." in result.stderr
     assert "not read" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["list", "prompt", "trust"])
+def test_a_current_folder_that_does_not_exist_any_more_is_named(run, here, command):
+    here.rmdir()
+    result = run(command)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: the current folder does not exist any more; change to another one\n"
+    )

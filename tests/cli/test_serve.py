@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -45,7 +46,15 @@ def test_a_client_learns_how_to_start_this_very_server(run, client, here):
     assert created["command"] == sys.executable
     assert created["args"] == [
         *("-P", "-m", "satchel", "serve", "--group", "maps", "--disable-tool", 'r"m*'),
-        *("--no-skill-tools", "--skills", str(here / "skills"), "--find-folders", "9"),
+        *(
+            "--directory",
+            str(here),
+            "--no-skill-tools",
+            "--skills",
+            str(here / "skills"),
+            "--find-folders",
+            "9",
+        ),
         *("--no-cache", "--frozen"),
     ]
     assert CLIENTS[client]["file"] in result.stderr
@@ -146,10 +155,58 @@ def test_printing_a_configuration_imports_no_plugin(run, toolkit, was_run):
     assert not was_run()
 
 
+@every_client
+@pytest.mark.parametrize("http", [[], ["--http", "8000"]])
+@pytest.mark.parametrize("option", ["--trust=code", "--trust=data", "--variable=KEY"])
+def test_no_configuration_of_a_client_trusts_the_folder_that_it_starts_in(
+    run, client, http, option
+):
+    result = run("serve", "--print-config", client, "--project", *http, option)
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert "satchel trust" in result.stderr
+
+
 def test_where_the_project_is_depends_on_the_client(run):
     result = run("serve", "--print-config", "claude", "--project")
     assert "--project" in config(result.stdout, "claude")["args"]
     assert "folder in which the client starts the server" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--locked", "--frozen"])
+def test_a_configuration_with_a_lock_serves_what_is_locked_wherever_the_client_starts_it(
+    run, here, write_skill, option
+):
+    write_skill(here / "skills", "pdf")
+    assert run("lock", "--skills", "skills").exit_code == 0
+    printed = run("serve", "--print-config", "cursor", "--skills", "skills", option)
+    created = config(printed.stdout, "cursor")
+    process = subprocess.run(
+        [created["command"], *created["args"]],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert "1 skill" in process.stderr
+
+
+def test_a_configuration_for_the_project_of_the_client_names_no_lock_of_another(run, here):
+    result = run("serve", "--print-config", "claude", "--project", "--frozen")
+    assert str(here) not in result.stdout
+    assert "in which the client starts" in result.stderr
+    named = run("serve", "--print-config", "claude", "--project", "--directory", ".")
+    assert config(named.stdout, "claude")["args"][-3:-1] == ["--directory", str(here)]
+    assert "in which the client starts" not in named.stderr
+
+
+def test_a_folder_to_serve_in_must_exist(run):
+    result = run("serve", "--directory", "nowhere", "--print-config", "claude")
+    assert result.exit_code == 2
+    assert "nowhere" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -274,3 +274,16 @@ def test_other_text_with_a_colon_in_braces_stays():
 def test_an_empty_url_is_named():
     (problem,) = read({"mcpServers": {"box": {"type": "http", "url": ""}}}).diagnostics
     assert problem.message == "server 'box' has an empty 'url'"
+
+
+@pytest.mark.parametrize(
+    ("server", "hint"),
+    [
+        ({"comand": "run"}, "; did you mean 'command'?"),
+        ({"ulr": "https://example.com"}, "; did you mean 'url'?"),
+        ({"args": ["x"]}, ""),
+    ],
+)
+def test_a_key_with_a_typo_is_named(server, hint):
+    _, messages = one(server)
+    assert messages == [f"server 'box' has neither a command nor a URL of a known type{hint}"]

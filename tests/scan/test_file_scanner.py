@@ -226,7 +226,7 @@ def test_what_is_not_read_whole_is_named(tmp_path):
     (finding,) = scan_path(tmp_path)
     assert (finding.rule, finding.text) == ("not-read", "only the first 1,000,000 bytes were read")
     (gone,) = scan_path(tmp_path / "gone")
-    assert gone.rule == "not-read"
+    assert (gone.rule, gone.text) == ("not-read", "No such file or directory")
 
 
 def test_a_skill_that_is_refused_is_named_with_its_line(tmp_path):

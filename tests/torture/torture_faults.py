@@ -25,7 +25,6 @@ _WRITER = """
 import itertools, sys
 from pathlib import Path
 folder, kind = sys.argv[1:]
-print("ready", flush=True)
 from satchel import Satchel, Settings
 from satchel.trust.name_owners import NameOwners
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
@@ -62,6 +61,8 @@ for number in itertools.count():
         text = f"---\\nname: {root.name}\\ndescription: d {number}\\n---\\nx\\n"
         (root / "SKILL.md").write_text(text)
         Satchel(skills=[Path(folder) / "skills"]).close()
+    if number == 0:
+        print("written", flush=True)
 """
 KINDS = ("names", "pins", "config", "cache", "trust", "lock")
 
@@ -76,8 +77,8 @@ def kills(count: int, folder: Path) -> Tally:
         environment = {**os.environ, "SATCHEL_CACHE_DIR": str(place / "cache")}
         command = [sys.executable, "-c", _WRITER, str(place), kind]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:
-            writer.stdout.readline()
-            time.sleep(0.25 + random_.random() * 0.3)  # a random moment is what this is about
+            tally.expect(writer.stdout.readline() == b"written\n", f"{kind}: nothing was written")
+            time.sleep(random_.random() * 0.3)  # a random moment is what this is about
             writer.send_signal(signal.SIGKILL)
         tally.expect(writer.returncode == -signal.SIGKILL, f"{kind}: its writer failed itself")
         fault = _fault_of(kind, place)

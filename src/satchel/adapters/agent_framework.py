@@ -3,14 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from agent_framework import (
-    ChatMiddleware,
-    Content,
-    ContextProvider,
-    FunctionMiddleware,
-    FunctionTool,
-)
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     ModelRequest,
     ModelRequests,
@@ -22,6 +15,15 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import call_of, text_or_parts
 from satchel.session.session import Session
 from satchel.tools import Audio, Image, ToolCall
+
+with framework("agent-framework"):
+    from agent_framework import (
+        ChatMiddleware,
+        Content,
+        ContextProvider,
+        FunctionMiddleware,
+        FunctionTool,
+    )
 
 
 def provider(source: SessionSource, *, approvals: bool = False) -> "AgentFrameworkProvider":

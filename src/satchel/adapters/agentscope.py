@@ -4,11 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from agentscope.message import Base64Source, DataBlock, TextBlock, ToolResultState
-from agentscope.middleware import MiddlewareBase
-from agentscope.permission import PermissionBehavior, PermissionDecision
-from agentscope.tool import ToolBase, ToolChunk, ToolResponse
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     ModelRequest,
     OfferedTool,
@@ -18,6 +14,12 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
+
+with framework("'agentscope>=2'"):
+    from agentscope.message import Base64Source, DataBlock, TextBlock, ToolResultState
+    from agentscope.middleware import MiddlewareBase
+    from agentscope.permission import PermissionBehavior, PermissionDecision
+    from agentscope.tool import ToolBase, ToolChunk, ToolResponse
 
 
 def middleware(source: SessionSource, *, approvals: bool = False) -> "AgentScopeMiddleware":

@@ -5,14 +5,16 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from agentscope.agent import ReActAgent
-from agentscope.message import Base64Source, ImageBlock, TextBlock
-from agentscope.tool import Toolkit, ToolResponse
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import ModelRequest, SessionSource
 from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
+
+with framework("'agentscope<2'"):
+    from agentscope.agent import ReActAgent
+    from agentscope.message import Base64Source, ImageBlock, TextBlock
+    from agentscope.tool import Toolkit, ToolResponse
 
 
 def agent(source: SessionSource, *, toolkit: Any = None, **options: Any) -> Any:

@@ -8,7 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from claude_agent_sdk import ClaudeAgentOptions
+from satchel.adapters import framework
+
+with framework("claude-agent-sdk"):
+    from claude_agent_sdk import ClaudeAgentOptions
 
 _THIS_SATCHEL = (sys.executable, "-P", "-m", "satchel")  # -P: no module of the current folder
 

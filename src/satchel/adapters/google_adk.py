@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.base_toolset import BaseToolset
-from google.genai import types
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     REFUSED,
     ModelRequest,
@@ -18,6 +15,11 @@ from satchel.provider_messages.message_formats import calls_in
 from satchel.provider_messages.message_parts import TAKEN, call_of, media_of, text_only, words_for
 from satchel.session.session import Session
 from satchel.tools import ToolCall, ToolResult
+
+with framework("google-adk"):
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+    from google.genai import types
 
 
 def toolset(source: SessionSource, *, approvals: bool = False) -> "AdkToolset":

@@ -3,16 +3,18 @@
 from collections.abc import Callable, Collection, Container, Iterator
 from typing import Any
 
-from haystack.dataclasses import ChatMessage, ImageContent, TextContent
-from haystack.hooks.human_in_the_loop import ConfirmationHook
-from haystack.tools import Tool, Toolset
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource, session_of
 from satchel.errors import ToolError
 from satchel.provider_messages.message_parts import text_only, text_or_parts
 from satchel.session.session import Session
 from satchel.tools import Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
+
+with framework("haystack-ai"):
+    from haystack.dataclasses import ChatMessage, ImageContent, TextContent
+    from haystack.hooks.human_in_the_loop import ConfirmationHook
+    from haystack.tools import Tool, Toolset
 
 _BEFORE = "satchel_before"
 """The key in the metadata of a system message for the prompt of the host."""

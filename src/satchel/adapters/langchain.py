@@ -8,10 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
-from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import SystemMessage, ToolMessage
-from langgraph.types import interrupt
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     REFUSED,
     ModelRequest,
@@ -23,6 +20,11 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import call_of, text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import base64_text
+
+with framework("langchain"):
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain_core.messages import SystemMessage, ToolMessage
+    from langgraph.types import interrupt
 
 _KEPT = 1000
 """How many answers whose run did not ask the model again are remembered: those wait or ended."""

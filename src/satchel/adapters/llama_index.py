@@ -7,17 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.agent.workflow import (
-    AgentOutput,
-    AgentWorkflow,
-    FunctionAgent,
-    ToolCall,
-    ToolCallResult,
-)
-from llama_index.core.llms import ChatMessage, ChatResponse, ImageBlock, TextBlock
-from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
-from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     REFUSED,
     ModelRequest,
@@ -28,6 +18,18 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Image, Text, ToolResult
 from satchel.tools import ToolCall as SatchelCall
+
+with framework("llama-index-core"):
+    from llama_index.core.agent.workflow import (
+        AgentOutput,
+        AgentWorkflow,
+        FunctionAgent,
+        ToolCall,
+        ToolCallResult,
+    )
+    from llama_index.core.llms import ChatMessage, ChatResponse, ImageBlock, TextBlock
+    from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
+    from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent, step
 
 _IS_OURS = "satchel_workflow"
 """The key in the store of a run that a workflow of this module made."""

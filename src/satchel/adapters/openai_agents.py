@@ -3,18 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents import (
-    Agent,
-    AgentHooks,
-    FunctionTool,
-    ModelResponse,
-    RunConfig,
-    RunContextWrapper,
-    Tool,
-    ToolOutputImage,
-    ToolOutputText,
-)
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     ModelRequest,
     ModelRequests,
@@ -24,6 +13,19 @@ from satchel.adapters.model_request import (
 from satchel.provider_messages.message_formats import calls_in
 from satchel.provider_messages.message_parts import call_of, data_url, text_or_parts
 from satchel.tools import Image
+
+with framework("openai-agents"):
+    from agents import (
+        Agent,
+        AgentHooks,
+        FunctionTool,
+        ModelResponse,
+        RunConfig,
+        RunContextWrapper,
+        Tool,
+        ToolOutputImage,
+        ToolOutputText,
+    )
 
 
 def agent(source: SessionSource, *, approvals: bool = False, **options: Any) -> "OpenAIAgent":

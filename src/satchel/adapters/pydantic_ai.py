@@ -4,14 +4,16 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai import ApprovalRequired, BinaryContent, CustomEvent, RunContext, ToolFailed
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import from_json
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import ModelRequest, SessionSource, session_of
 from satchel.provider_messages.message_parts import call_of, text_only, text_or_parts
 from satchel.tools import Audio, Image, ToolCall, ToolResult
+
+with framework("pydantic-ai"):
+    from pydantic_ai import ApprovalRequired, BinaryContent, CustomEvent, RunContext, ToolFailed
+    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+    from pydantic_core import from_json
 
 _OWN_NAME = "satchel_name"
 """The metadata of a tool that has its name in the session: toolsets around this one rename it."""

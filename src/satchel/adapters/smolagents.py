@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from smolagents import Tool, ToolCallingAgent
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import ModelRequest, OfferedTool, SessionSource
 from satchel.provider_messages.message_parts import call_of, text_only
+
+with framework("smolagents"):
+    from smolagents import Tool, ToolCallingAgent
 
 
 def agent(source: SessionSource, **options: Any) -> "SmolagentsAgent":

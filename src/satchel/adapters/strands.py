@@ -5,16 +5,7 @@ from contextlib import aclosing
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from strands.hooks import (
-    AfterModelCallEvent,
-    BeforeInvocationEvent,
-    BeforeModelCallEvent,
-    BeforeToolCallEvent,
-)
-from strands.plugins import Plugin, hook
-from strands.types._events import ToolResultEvent, ToolStreamEvent
-from strands.types.tools import AgentTool
-
+from satchel.adapters import framework
 from satchel.adapters.model_request import (
     REFUSED,
     ModelRequest,
@@ -23,6 +14,17 @@ from satchel.adapters.model_request import (
 )
 from satchel.provider_messages.message_parts import call_of, parts_of
 from satchel.tools import Image, ToolCall, ToolResult
+
+with framework("strands-agents"):
+    from strands.hooks import (
+        AfterModelCallEvent,
+        BeforeInvocationEvent,
+        BeforeModelCallEvent,
+        BeforeToolCallEvent,
+    )
+    from strands.plugins import Plugin, hook
+    from strands.types._events import ToolResultEvent, ToolStreamEvent
+    from strands.types.tools import AgentTool
 
 
 def plugin(source: SessionSource, *, approvals: bool = False) -> "StrandsPlugin":

@@ -330,6 +330,14 @@ def _is_home() -> bool:
     return os.path.realpath(".") == os.path.realpath(os.path.expanduser("~"))
 
 
+def _has_folder() -> bool:
+    """Return whether the current folder exists."""
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False
+
+
 class Command(click.Command):
     """A command whose function takes a `console` and returns an exit code or `None` for 0.
 
@@ -359,6 +367,9 @@ class Command(click.Command):
             except Exception as problem:
                 if ctx.find_root().params.get("debug"):
                     raise
+                if not _has_folder():
+                    message = "the current folder does not exist any more; change to another one"
+                    raise click.ClickException(message) from problem
                 text = one_line(f"{type(problem).__name__}: {problem}")
                 raise click.ClickException(
                     f"unexpected {text} (run 'satchel --debug {ctx.info_name} ...' for details)"

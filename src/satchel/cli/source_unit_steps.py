@@ -135,6 +135,20 @@ def mode_lines(before: str, after: str) -> list[str]:
     return [shown_text(f"mode of {name}: {state} executable") for name, state in states.items()]
 
 
+def link_lines(folder: str) -> list[str]:
+    """Return which links of a placed folder are lost when it is replaced, as a copy has none."""
+    paths = (
+        os.path.join(at, name)
+        for at, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+    )
+    links = sorted(path for path in paths if os.path.islink(path))
+    return [
+        shown_text(f"link {os.path.relpath(path, folder)} -> {os.readlink(path)}: removed")
+        for path in links
+    ]
+
+
 def _files(folder: str, digests: dict[str, str], names: set[str]) -> dict[str, ShownFile]:
     """Return the files of a folder that have one of the names."""
     paths = {name: os.path.join(folder, *name.split("/")) for name in names if name in digests}

@@ -29,7 +29,8 @@ _PLACES: Mapping[str, str] = MappingProxyType(
 """The kinds in the order of the file, each with the field that says where such a thing is."""
 SERVER_OFFERS = frozenset({"tool", "prompt", "resource"})
 """The kinds that are known only of a connected server."""
-_INFORMATION = frozenset({"from", "signer", "reached"})
+_ORIGIN = frozenset({"from", "signer"})
+_INFORMATION = _ORIGIN | {"reached"}
 """Fields for the reader of the file; a difference does not change what is served."""
 _HEAD = (
     "# Written by 'satchel lock': what may be served. Review changes here as you review code.\n"
@@ -61,6 +62,11 @@ class LockEntry:
     def served(self) -> dict[str, str]:
         """Return the values without those that only inform the reader."""
         return {key: text for key, text in self.values.items() if key not in _INFORMATION}
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """Return its source and its signer, as far as they are known."""
+        return {key: text for key, text in self.values.items() if key in _ORIGIN}
 
     def __str__(self) -> str:
         return f"{self.kind} {_shown(self.name)} ({_PLACES[self.kind]} {_shown(self.place)})"
@@ -131,6 +137,17 @@ class Lock:
             LockDifference(before=before, now=after)
             for before, after in pairs
             if before is None or after is None or before.served != after.served
+        )
+
+    def changed_origins(self, now: "Lock") -> tuple[LockDifference, ...]:
+        """Return what `now` serves unchanged, but with another source or signer or without one."""
+        pairs = ((entry, now.entries.get(key)) for key, entry in self.entries.items())
+        return tuple(
+            LockDifference(before=before, now=after)
+            for before, after in pairs
+            if after
+            and before.served == after.served
+            and not before.origin.items() <= after.values.items()
         )
 
 

@@ -16,6 +16,7 @@ from satchel.formats.json_fields import JsonFields, read_object
 from satchel.formats.json_reader import JsonPath, JsonValue, json_type_name, without_comments
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.read_result import ReadResult, quoted
+from satchel.names import near_misses
 from satchel.settings import Limits
 
 _CONTAINERS = ("mcpServers", "servers", "context_servers", "mcp", "mcp_servers")
@@ -176,6 +177,12 @@ def _is_disabled(entry: _Entry) -> bool:
     return False
 
 
+def _hint(entry: _Entry) -> str:
+    fields = ("command", "url")
+    near = [near_misses(key, fields, most=1) for key in entry.unused if key not in fields]
+    return next((f"; did you mean {name!r}?" for (name,) in filter(None, near)), "")
+
+
 def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
     """Return a server; a time limit of the client is `unit` times its seconds."""
     command, *words = _command(entry)
@@ -192,7 +199,7 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
     elif transport in _TRANSPORTS and entry.values.get("url") == "":
         raise _InvalidServerError("an empty 'url'", "Write its address, or remove it.")
     else:
-        raise _InvalidServerError("neither a command nor a URL of a known type")
+        raise _InvalidServerError(f"neither a command nor a URL of a known type{_hint(entry)}")
     _require_known_placeholders(table)
     # A word of our own: no client has one.
     if text_of(entry.values.get("protocol")) in {"auto", "legacy"}:

@@ -45,6 +45,7 @@ class SlowStartError(SatchelError):
         super().__init__(f"did not respond within {limit.seconds:g} s ({limit.setting})")
 
 
+_NO_PROGRAM = "cannot be started: the program or its working folder does not exist"
 _NO_EXTRA = "cannot be reached without the extra mcp"
 GONE = "disconnected"
 _CLOSED = "Connection closed"
@@ -112,6 +113,8 @@ _NOT_THE_TRANSPORT = frozenset({401, 403, 407, 408, 425, 429, 451})
 
 def is_refused(problem: BaseException) -> bool:
     """Return whether a server refused streamable HTTP itself, as one with only SSE does."""
+    if first_error(problem, ImportError) is not None:  # the extra is missing, and httpx2 with it
+        return False
     from httpx2 import HTTPStatusError
 
     error = first_error(problem, HTTPStatusError)
@@ -131,7 +134,7 @@ def reason(problem: BaseException) -> str:
         case asyncio.CancelledError():
             return GONE
         case FileNotFoundError():
-            return "cannot be started: the program or its working folder does not exist"
+            return _NO_PROGRAM
         case ImportError():
             return f"{_NO_EXTRA}: {install_hint('mcp')}"
         case _:
@@ -192,4 +195,6 @@ def _down(name: str, server: RemoteServer, why: str) -> Diagnostic:
         fix = "install the extra, then start again"
         return make_diagnostic("mcp-server-down", where, message, fix)
     fix = "start or fix the server; it is reconnected automatically"
+    if why.startswith(_NO_PROGRAM) and " " in getattr(server, "command", ""):
+        fix = "write only the program in 'command', and its arguments in 'args'"
     return make_diagnostic("mcp-server-down", where, f"{message}; its tools are revoked", fix)

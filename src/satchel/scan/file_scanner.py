@@ -9,6 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from satchel.diagnostics import Severity
+from satchel.files.file_reader import reason_of
 from satchel.lazy_dataclass import dataclass
 from satchel.mixed_scripts import passes_for_latin, skeleton, unstyled
 from satchel.names import skill_name_fault
@@ -172,7 +173,7 @@ def _scan_file(path: str, root: str, scanned: ScannedFiles) -> Iterator[ScanFind
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES)
     except (OSError, ValueError) as error:
-        yield _finding("not-read", path, 0, str(error))
+        yield _finding("not-read", path, 0, reason_of(error))
         return
     if data.startswith(_PROGRAMS):
         yield _finding("binary-file", path, 0, "a compiled program")

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -67,18 +67,18 @@ def command(
     app = sources.open(run_code=not no_connect, servers=not no_connect, writes_lock=True)
     now = app.lock_contents(LOCK_FILE)
     if before:
-        now = _with_known(before, now, with_offers=no_connect, with_origins=not prune)
+        now = _with_known(before, now, with_offers=no_connect)
     differences = before.differences(now) if before else ()
+    origins = before.changed_origins(now) if before else ()
     _require_not_held(app)
     if not no_connect:
         _require_connected(app)
     _require_readable(now)
     loss = _loss(app, differences, _PRUNE_UNCONNECTED if no_connect else _PRUNE)
-    for item in differences:
+    for item in (*differences, *origins):
         (console.out if is_reading else console.say)(str(item))
     if is_reading:
-        advice = "; after a review, run 'satchel lock'" if differences and not loss else ""
-        console.say(count(len(differences), "difference") + advice)
+        _say_number(console, differences, origins, is_written_next=not loss)
     if loss and diff:
         console.say(str(loss))
     elif loss and not prune:
@@ -90,18 +90,33 @@ def command(
     return 1 if check and differences else 0
 
 
+def _say_number(
+    console: Console,
+    differences: Sequence[LockDifference],
+    origins: Sequence[LockDifference],
+    *,
+    is_written_next: bool,
+) -> None:
+    text = count(len(differences), "difference")
+    if origins:
+        text += f" and {count(len(origins), 'changed source')}"
+    if is_written_next and (differences or origins):
+        text += "; after a review, run 'satchel lock'"
+    console.say(text)
+
+
 def _contents(entries: Iterable[LockEntry]) -> str:
     kinds = Counter(entry.kind for entry in entries)
     return ", ".join(count(number, kind) for kind, number in kinds.items())
 
 
-def _with_known(before: Lock, now: Lock, *, with_offers: bool, with_origins: bool) -> Lock:
+def _with_known(before: Lock, now: Lock, *, with_offers: bool) -> Lock:
     """Return `now` with what the lock file has of the offers of its servers, and of origins."""
     if with_offers:
         servers = {offers_place(entry) for entry in now.entries.values() if entry.kind == "server"}
         offers = (entry for entry in before.entries.values() if entry.kind in SERVER_OFFERS)
         now = Lock([*now.entries.values(), *(it for it in offers if it.place in servers)])
-    return with_origins_of(before, now) if with_origins else now
+    return with_origins_of(before, now)
 
 
 def _require_not_held(app: "Satchel") -> None:

@@ -32,6 +32,7 @@ from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import is_nested
+from satchel.text import one_line
 
 if TYPE_CHECKING:
     import satchel
@@ -61,6 +62,16 @@ def _check_origins(_context: click.Context, _option: click.Parameter, urls: Text
         raise click.BadParameter(str(problem)) from problem
 
 
+def _enter(_context: click.Context, _option: click.Parameter, folder: str | None) -> str | None:
+    if folder is None:
+        return None
+    try:
+        os.chdir(folder)
+    except OSError as problem:
+        raise click.BadParameter(one_line(f"{problem.strerror}: {folder}")) from problem
+    return os.getcwd()
+
+
 _HTTP_OPTIONS = {
     "token_file": "--token-file",
     "hosts": "--allow-host",
@@ -73,6 +84,9 @@ _HTTP_OPTIONS = {
 @repeatable("--group", "groups", "NAME|all", "Activate a group.")
 @repeatable("--enable-tool", "enable", "PATTERN", "Serve only tools that match.")
 @repeatable("--disable-tool", "disable", "PATTERN", "Do not serve tools that match.")
+@click.option(
+    "--directory", metavar="DIR", callback=_enter, help="Serve as if started in this folder.",
+)  # fmt: skip
 @click.option("--strict", is_flag=True, help="Fail if something that you named cannot be served.")
 @click.option(
     "--plugin-import",
@@ -109,6 +123,7 @@ def command(
     groups: Texts,
     enable: Texts,
     disable: Texts,
+    directory: str | None,
     strict: bool,
     plugin_import: float | None,
     verbose: bool,
@@ -136,6 +151,11 @@ def command(
     unused = [option for name, option in _HTTP_OPTIONS.items() if web[name] not in {None, ()}]
     if http is None and unused:
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
+    if client is not None and (sources.trust or sources.variables):
+        # Whatever folder the client starts in would be trusted, each time.
+        message = "--trust and --variable are for one command, and a configuration is for many"
+        fix = "run 'satchel trust' in the folder, and print the configuration without them"
+        raise click.UsageError(f"{message}: {fix}")
     start = _Start(
         sources=sources,
         selection=selection,
@@ -149,7 +169,7 @@ def command(
             McpClient(**CLIENTS[client]), http, web["hosts"], web["token_file"], console
         )
     elif client is not None:
-        _print_stdio_config(McpClient(**CLIENTS[client]), sources, console)
+        _print_stdio_config(McpClient(**CLIENTS[client]), sources, directory, console)
     elif http is not None:
         _serve_http(http, start, **web)
     else:
@@ -216,7 +236,9 @@ def _print_http_config(
     console.say(f"add this to {client.remote_file or client.file}")
 
 
-def _print_stdio_config(client: McpClient, sources: Sources, console: Console) -> None:
+def _print_stdio_config(
+    client: McpClient, sources: Sources, directory: str | None, console: Console
+) -> None:
     """Print the configuration to start this server; print its file's name to stderr."""
     context = click.get_current_context()
     # The client runs it in another folder.
@@ -224,11 +246,15 @@ def _print_stdio_config(client: McpClient, sources: Sources, console: Console) -
         "skills": tuple(map(os.path.abspath, sources.skills)),
         "plugins": tuple(map(os.path.abspath, sources.plugins)),
     }
+    if (sources.locked or sources.frozen) and not sources.project:
+        directory = directory or os.getcwd()  # which has the lock file
     values = {**context.params, "client": None, **sources.values(), **folders}
+    values["directory"] = directory
     arguments = as_arguments(context.command.params, values)
     console.out(to_start(client, _NAME, ["serve", *arguments]))
-    if sources.project or sources.trust:
-        console.say("--project reads the folder in which the client starts the server")
+    if sources.project and directory is None:
+        text = "--project reads the folder in which the client starts the server"
+        console.say(f"{text}; --directory names one")
     console.say(f"add this to {client.file}")
 
 

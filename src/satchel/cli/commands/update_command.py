@@ -13,6 +13,7 @@ from satchel.cli.console import Console
 from satchel.cli.source_unit_steps import (
     as_placed,
     folder_diff,
+    link_lines,
     mode_lines,
     place_unit,
     require_valid,
@@ -105,7 +106,7 @@ class _Updater:
                     self.terminal.say(
                         "  it was changed here since it was added; these changes would be lost"
                     )
-                for line in (*modes, *folder_diff(target, new.folder)):
+                for line in (*modes, *link_lines(target), *folder_diff(target, new.folder)):
                     self.terminal.say(line, as_is=True)
                 self.terminal.require_agreement(f"Replace {title}?", yes=self.agrees and not doubt)
                 place_unit(new, source, self.folder, self.terminal)
