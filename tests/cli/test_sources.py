@@ -43,7 +43,7 @@ def test_what_is_waited_for_is_said_if_it_takes_long(capsys):
 
 COMMANDS = [
     *("call echo text=a", "doctor --run", "list --run", "lock", "mcp list", "mcp tools box"),
-    *("prompt", "schema", "show demo --run", "test demo"),
+    *("prompt", "schema", "show demo --run", "test demo", "validate plugins/demo --run"),
 ]
 
 
@@ -53,12 +53,13 @@ def test_no_command_runs_a_plugin_while_it_is_not_known_which_are_disabled(
 ):
     config_folder.mkdir()
     (config_folder / "satchel.toml").write_text("disable = 1\n[mcp.box]\ncommand = 'x'\n")
-    result = run(*command.split(), "--plugins", "plugins")
+    options = () if command.startswith("validate") else ("--plugins", "plugins")
+    result = run(*command.split(), *options)
     assert result.stderr.count("satchel.toml:1: error[choices-unreadable]: ") == 1
     assert not (toolkit / "demo" / "was-run").exists()
-    fails = command.startswith(("call", "doctor", "lock", "mcp tools", "test"))
+    fails = command.startswith(("call", "doctor", "lock", "mcp tools", "test", "validate"))
     assert (result.exit_code, (here / "satchel.lock").exists()) == (int(fails), False)
-    if command.startswith(("call", "test")):
+    if command.startswith(("call", "test", "validate")):
         assert "plugin 'demo' is not used: satchel.toml cannot be read" in result.stderr
 
 
