@@ -222,6 +222,8 @@ provider-item-invalid      E E A provider's item is invalid; it is left out, or 
 # The user's satchel.toml
 disabled                   I I The user disabled it.
 choices-unreadable         E E A satchel.toml cannot be read.
+choices-held               W W It waits: a satchel.toml cannot be read, so it is not known what the
+                               user disabled.
 choices-unknown            W W A satchel.toml has an unknown key; it is ignored.
 
 # The trust in a project

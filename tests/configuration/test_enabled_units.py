@@ -10,6 +10,7 @@ import pytest
 
 from satchel import (
     ConflictError,
+    Contribution,
     DefinitionError,
     Limits,
     Project,
@@ -54,6 +55,12 @@ PACKAGE = """
 def lookup(word: str) -> str:
     """Look a word up."""
     return word
+
+
+@tool
+def stored() -> str:
+    """Return what is stored."""
+    return "stored"
 
 
 @pytest.fixture
@@ -343,7 +350,7 @@ def test_a_project_has_a_path():
         Satchel(project="")
 
 
-def test_errors_in_the_file_are_reported_and_loading_continues(skills, write_choices):
+def test_errors_in_the_file_are_reported_and_skills_are_loaded(skills, write_choices):
     write_choices("disable = 1")
     app = Satchel(skills=[skills])
     assert list(app.catalog.skills) == ["doc", "pdf"]
@@ -422,3 +429,150 @@ def test_a_table_of_skills_that_is_no_such_table_is_reported(write_choices, text
     with Satchel() as app:
         problems = {item.code: item for item in app.catalog.diagnostics}
     assert "'skills' " in problems["choices-unreadable"].message
+
+
+# ---- while the file cannot be read --------------------------------------------------------
+
+UNKNOWN = {
+    "not TOML": "disable = ['plugin:maps'\n",
+    "not UTF-8": b"disable = ['plugin:maps', '\xff']\n",
+    "disable is no list": "disable = 'plugin:maps'\n",
+    "mcp is no table": "mcp = 1\ndisable = ['tool:other']\n",
+    "too large": b"#" * 300_000,
+    "a folder": None,
+    "a link to nothing": "",
+}
+
+
+@pytest.fixture
+def break_choices(config_folder):
+    """Write the user's file so that it cannot be read."""
+
+    def break_file(text: str | bytes | None):
+        config_folder.mkdir(exist_ok=True)
+        path = config_folder / "satchel.toml"
+        if text is None:
+            path.mkdir()
+        elif text:
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
+        else:
+            path.symlink_to("nothing")
+
+    return break_file
+
+
+def was_run(maps):
+    return (maps / "was-run").exists()
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_no_plugin_is_imported_while_it_is_not_known_which_are_disabled(
+    maps, config_folder, break_choices, write_choices, case
+):
+    break_choices(UNKNOWN[case])
+    with Satchel(plugins=[maps.parent]) as app:
+        assert (was_run(maps), [*app.catalog.tools]) == (False, [])
+        assert "choices-unreadable" in {item.code for item in app.catalog.diagnostics}
+        ((code, message),) = reasons(app, "plugin", "maps")
+        assert code == "choices-held"
+        assert message.startswith("plugin 'maps' is not used: satchel.toml cannot be read")
+        assert reasons(app, "tool", "near")[0][0] == "choices-held"
+        # What is data is served.
+        assert [*app.catalog.skills] == ["routes"]
+        assert "Ask." in app.session().prompt()
+        answer = asyncio.run(app.session().call("near", {"city": "Oslo"}))
+        assert "the user's settings cannot be read" in answer.text
+        path = config_folder / "satchel.toml"
+        path.rmdir() if path.is_dir() else path.unlink()
+        write_choices("disable = ['tool:near']")
+        app.refresh()
+        assert (was_run(maps), [*app.catalog.tools]) == (True, ["far"])
+        with Satchel(plugins=[maps.parent]) as cold:
+            assert [*cold.catalog.tools] == ["far"]
+            assert cold.catalog.diagnostics == app.catalog.diagnostics
+
+
+def test_a_configuration_folder_that_cannot_be_reached_is_no_empty_one(maps, config_folder):
+    config_folder.symlink_to(config_folder)
+    with Satchel(plugins=[maps.parent]) as app:
+        assert (was_run(maps), [*app.catalog.tools]) == (False, [])
+    config_folder.unlink()
+    with Satchel(plugins=[maps.parent]) as app:
+        assert [*app.catalog.tools] == ["far", "near"]
+
+
+@pytest.mark.parametrize(
+    "line", ["enable = 'x'", "find_folders = 'x'", "plugin_import = 0", "sources = 1", "skills = 1"]
+)
+def test_one_wrong_key_costs_only_itself(maps, skills, write_choices, line):
+    write_choices(f"{line}\ndisable = ['plugin:maps', 'pdf']\n")
+    with Satchel(plugins=[maps.parent], skills=[skills]) as app:
+        (problem,) = [it for it in app.catalog.diagnostics if it.code == "choices-unreadable"]
+        assert problem.message.endswith("; its other keys count")
+        assert (was_run(maps), [*app.catalog.skills]) == (False, ["doc"])
+        assert [code for code, _ in reasons(app, "plugin", "maps")] == ["disabled"]
+        # No valid version is known, so the next one is read in the same way.
+        write_choices(f"{line}\ndisable = ['doc']\n")
+        app.refresh()
+        assert [*app.catalog.skills] == ["pdf", "routes"]
+        write_choices("disable = 1")
+        app.refresh()
+        assert (state(app, "plugin", "maps"), [*app.catalog.tools]) == ("degraded", [])
+
+
+def test_a_program_that_runs_keeps_its_last_good_choices(maps, write_choices):
+    write_choices("disable = ['far']")
+    with Satchel(plugins=[maps.parent]) as app:
+        write_choices("disable = ['far'")
+        app.refresh()
+        assert [*app.catalog.tools] == ["near"]
+
+
+def test_what_the_host_enables_waits_as_well_and_its_own_tools_are_served(install, write_choices):
+    class Store:
+        name = "store"
+
+        def contribute(self, _last, _changed):
+            return Contribution(tools=[stored])
+
+    install()
+    write_choices("disable = ['acme'")
+    with Satchel(entry_points=["acme"]) as app:
+        app.register_tool(lookup)
+        app.add_provider(Store())
+        assert [*app.catalog.tools] == ["lookup"]
+        assert state(app, "plugin", "store") == "revoked"
+        assert [code for code, _ in reasons(app, "plugin", "acme")] == ["choices-held"]
+        assert "acme_tools_of_the_test" not in sys.modules
+        write_choices("")
+        app.refresh()
+        assert {*app.catalog.tools} == {"lookup", "send", "stored"}
+
+
+def test_no_script_of_a_skill_runs_while_it_is_not_known_which_skills_are_disabled(
+    skills, maps, write_choices
+):
+    for folder in (skills / "pdf", maps / "skills" / "routes"):
+        (folder / "scripts").mkdir()
+        (folder / "scripts" / "run.py").write_text("print('ran')\n")
+    write_choices("disable = ['pdf'")
+    with Satchel(skills=[skills], plugins=[maps.parent]) as app:
+        for name in ("pdf", "routes"):
+            assert not app.catalog.skills[name].access.is_runnable
+        write_choices("")
+        app.refresh()
+        for name in ("pdf", "routes"):
+            assert app.catalog.skills[name].access.is_runnable
+
+
+def test_a_project_holds_what_its_settings_may_disable_only_if_its_code_is_trusted(
+    maps, tmp_path, write_choices
+):
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone" / "satchel.toml").write_text("disable = ['plugin:maps'")
+    for trust, names in (("none", ["far", "near"]), ("data", ["far", "near"]), ("code", [])):
+        with Satchel(
+            plugins=[maps.parent], project=Project(tmp_path / "clone", trust=trust)
+        ) as app:
+            assert ([*app.catalog.tools], was_run(maps)) == (names, bool(names))
+        (maps / "was-run").unlink(missing_ok=True)

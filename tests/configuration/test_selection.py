@@ -267,11 +267,31 @@ def test_a_broken_file_is_reported_with_its_line_and_its_last_good_values_stay_i
     assert "[config.PLUGIN]" not in problem.fix
     assert is_off(broken, "pdf")
     assert is_off(read_selection(str(user), before=broken), "pdf")
-    cold = read_selection(str(user))
-    assert (is_off(cold, "pdf"), codes(cold)) == (False, ["choices-unreadable"])
+    assert codes(read_selection(str(user))) == ["choices-unreadable"]
+    assert broken.withheld("plugin 'a'") is None
     write(user, "disable = []")
     mended = read_selection(str(user), before=broken)
     assert (is_off(mended, "pdf"), mended.diagnostics) == (False, ())
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_without_a_valid_version_it_is_not_known_what_a_broken_file_disables(user, case):
+    write(user, BROKEN[case][0])
+    broken = read_selection(str(user))
+    is_known = case == "a number inside"  # of `enable`
+    assert (broken.withheld("plugin 'a'") is None) == is_known
+    (problem,) = broken.diagnostics
+    rest = "; its other keys count" if is_known else "; until then no code runs that it may disable"
+    assert problem.message.endswith(rest)
+    # What was broken before is no last good version.
+    write(user, "disable = ['pdf']\nenable = 1\n")
+    partial = read_selection(str(user), before=broken)
+    assert (is_off(partial, "pdf"), partial.withheld("plugin 'a'")) == (True, None)
+    write(user, BROKEN[case][0])
+    again = read_selection(str(user), before=partial)
+    assert again == read_selection(str(user))
+    user.unlink()
+    assert read_selection(str(user), before=again).withheld("plugin 'a'") is None
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "true", "inf", "nan", '"10"'])

@@ -344,6 +344,22 @@ def test_an_error_that_comes_later_is_written_once(world):
         assert "plugin-syntax" not in process.stderr.read()
 
 
+def test_settings_that_cannot_be_read_hold_all_tools_until_they_are_corrected(world):
+    path, lines = world / "config" / "satchel.toml", []
+    good = path.read_text()
+    path.write_text(f"disable = 1\n{good}")
+    with started(world) as process:
+        while not lines or "serving 0 tools" not in lines[-1]:
+            lines.append(process.stderr.readline())
+            assert lines[-1]
+        assert "".join(lines).count("error[choices-unreadable]") == 1
+        path.write_text(good)
+        while "served now: " not in (line := process.stderr.readline()):
+            assert line
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+
+
 def test_what_is_served_later_is_written(world, write_plugin):
     with started(world) as process:
         while "serving 2 tools" not in (line := process.stderr.readline()):

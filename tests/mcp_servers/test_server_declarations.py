@@ -334,6 +334,44 @@ def test_no_server_of_a_plugin_takes_the_name_of_one_that_is_left_out(user_file,
         assert [*app.declared_mcp_servers] == ["p-box"]
 
 
+@pytest.mark.parametrize("broken", ["[mcp.box\n", "disable = 'mcp:box'\n", "mcp = 1\n"])
+def test_no_server_starts_while_it_is_not_known_which_are_disabled(
+    user_file, written, plain, book, broken
+):
+    folder = written("echo")
+    clone = folder.parent / "clone"
+    clone.mkdir()
+    servers = {"near": {"command": sys.executable, "args": [PLAIN, book("look", name="near")]}}
+    (clone / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    project = Project(clone, trust="code")
+    user_file(broken)
+    with Satchel(plugins=[folder], project=project, settings=SETTINGS) as app:
+        app.register_mcp_server(plain("own", name="own"), name="own")
+        app.wait_for_mcp_servers(60)
+        assert ([it.name for it in app.mcp_server_states], [*app.catalog.tools]) == (["own"], [])
+        assert ([*app.declared_mcp_servers], app.catalog.tool("own").state) == ([], "held")
+        held = [it.message for it in app.catalog.diagnostics if it.code == "choices-held"]
+        assert {message.partition(" is not used: ")[0] for message in held} == {
+            "plugin 'demo'",
+            "plugin 'mcp:own'",
+            "MCP server 'near'",
+        }
+        user_file(table("box", book("echo")))
+        app.refresh()
+        app.wait_for_mcp_servers(60)
+        served = {name: tool.source for name, tool in app.catalog.tools.items()}
+        assert served == {
+            "demo-box_echo": "mcp:demo-box",
+            "echo": "mcp:box",
+            "look": "mcp:near",
+            "own": "mcp:own",
+        }
+    with Satchel(plugins=[folder], project=project, settings=SETTINGS) as app:
+        app.register_mcp_server(plain("own", name="own"), name="own")
+        app.wait_for_mcp_servers(60)
+        assert {name: tool.source for name, tool in app.catalog.tools.items()} == served
+
+
 def test_the_model_learns_that_a_server_is_left_out(user_file):
     user_file("[mcp.bad]\nurl = 3\n")
     with Satchel(settings=SETTINGS) as app:

@@ -136,7 +136,7 @@ def files(world):
         "plugins/config.env": "no line\nSIZE=big\n",
     })  # fmt: skip
     write_plugin(world / "more", "double", PLUGINS["double"])
-    write(world / "project", {"satchel.toml": "disable = 3\n"})
+    write(world / "project", {"satchel.toml": "enable = 3\n"})
     for name in ("one", "two"):
         info = f"acme_{name}-1.0.dist-info"
         write(world / "site", {
@@ -443,6 +443,9 @@ def projects(world):
     store = TrustStore()
     store.write(new_record(str(clone), TrustLevel.CODE, {}, ()))
     with Satchel(project=clone) as satchel:
+        yield from satchel.catalog.diagnostics
+    write(clone, {"satchel.toml": "disable = 3\n"})
+    with Satchel(project=Project(clone, trust="code")) as satchel:
         yield from satchel.catalog.diagnostics
     Path(store.stamp(str(clone))[0]).write_text("{")
     with Satchel(project=clone) as satchel:

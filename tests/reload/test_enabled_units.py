@@ -90,6 +90,27 @@ def test_while_the_file_is_broken_its_last_good_reading_continues(
         seen.until_as_cold()
 
 
+@pytest.mark.parametrize("broken", ["disable = ['demo'", "disable = 'demo'"])
+def test_a_start_with_a_broken_file_is_as_cold_before_and_after_its_repair(
+    watched, tmp_path, choices, write_plugin, broken
+):
+    write_plugin(tmp_path / "plugins", "demo", "active: true\nnotes: Ask.\n", tools=TOOLS)
+    say(choices, broken)
+    with watched(plugins=[tmp_path / "plugins"]) as seen:
+        assert [*seen.app.catalog.tools] == []
+        say(choices, f"find_folders = 'x'\n{broken}")
+        seen.app.refresh()
+        seen.until_as_cold()
+        assert [*seen.app.catalog.tools] == []
+        say(choices, "")
+        seen.until_event("changed", "greet")
+        seen.until_as_cold()
+        # From now on there is a last good version.
+        say(choices, broken)
+        seen.until(lambda: "choices-unreadable" in codes(seen.app))
+        assert [*seen.app.catalog.tools] == ["greet"]
+
+
 def test_a_plugin_goes_and_comes_with_all_it_brings(
     watched, tmp_path, choices, write_plugin, write_skill
 ):

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 Body = Callable[..., Any]
 
-_SAID_ONCE = frozenset({"source-empty", "project-untrusted", "trust-unreadable", "code-held"})
+_SAID_ONCE = frozenset(
+    {
+        *("source-empty", "project-untrusted", "trust-unreadable", "code-held"),
+        "choices-unreadable",
+    }
+)
 _STEP, _CALM_STEP = 0.01, 0.05
 """Seconds that a watch collects events, and one that may be a little late."""
 _IS_MISSING = "satchel.is-missing"
@@ -250,6 +255,11 @@ def is_said_once(item: "satchel.Diagnostic") -> bool:
     # A missing folder is an error only if the user named it.
     is_missing = item.code == "source-missing" and item.severity is satchel.Severity.ERROR
     return is_missing or item.code in _SAID_ONCE
+
+
+def is_written(line: str) -> bool:
+    """Return whether this line about what is not read was written when the sources were opened."""
+    return line in click.get_current_context().meta.get(_WRITTEN_LINES, ())
 
 
 def _write_unread_folders(

@@ -19,11 +19,19 @@ from satchel.errors import DefinitionError
 from satchel.files.file_reader import Stamp, StampedPath, real_path
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, composed
-from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
+from satchel.sources.search_roots import (
+    Precedence,
+    RootKind,
+    ScriptRule,
+    SearchRoot,
+    search_root,
+)
 
 SELECTION_FILE = "satchel.toml"
 KINDS = ("skill", "tool", "group", "plugin")
 _UNREADABLE = frozenset({"choices-unreadable", "mcp-invalid"})
+DECISIVE = frozenset({"disable", "mcp"})
+"""The keys without which it is not known which code the user does not want, and whose it is."""
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -126,6 +134,8 @@ class SelectionFile:
     diagnostics: tuple[Diagnostic, ...] = ()
     digest: str = ""
     """The digest of the bytes that were read, valid or not; `""` if there are none."""
+    unread: frozenset[str] = frozenset()
+    """The keys that cannot be read, and of which no valid version is known."""
 
     @property
     def chooses(self) -> bool:
@@ -163,6 +173,11 @@ class SelectionFile:
     def is_unreadable(self) -> bool:
         """Return whether the file cannot be read, so that the last good values are used."""
         return any(item.code in _UNREADABLE for item in self.diagnostics)
+
+    @property
+    def hides_choices(self) -> bool:
+        """Return whether it is not known what it disables or declares."""
+        return not self.unread.isdisjoint(DECISIVE)
 
     def verdict(self, kind: str, texts: tuple[str, ...]) -> "SelectionMatch | None":
         """Return the matching pattern for a unit: an exact one wins over a glob or source."""
@@ -260,6 +275,24 @@ class Selection:
             f"{kind} {name!r} is disabled by disable = [{match.pattern!r}]",
             f"satchel enable {quote(name)}{match.file.option}",
         )
+
+    def withheld(self, unit: str) -> Diagnostic | None:
+        """Return a diagnostic while it is not known whether a plugin or server is disabled."""
+        file = next((file for file in self.files if file.hides_choices), None)
+        if file is None:
+            return None
+        return make_diagnostic(
+            "choices-held",
+            Where(file.path),
+            f"{unit} is not used: {SELECTION_FILE} cannot be read, so it is not known which "
+            "plugins and servers are disabled",
+            f"correct {SELECTION_FILE}",
+        )
+
+    def ruled(self, root: SearchRoot) -> SearchRoot:
+        """Return a search root; no scripts run while it is not known which skills are disabled."""
+        is_unknown = any(file.hides_choices for file in self.files)
+        return replace(root, scripts=ScriptRule.NEVER) if is_unknown else root
 
 
 def tool_pattern(pattern: str) -> str:

@@ -4,14 +4,19 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from satchel.configuration.projects import SERVERS_FILE
-from satchel.configuration.selection import Selection, SelectionFile, SelectionPatterns
+from satchel.configuration.selection import (
+    DECISIVE,
+    Selection,
+    SelectionFile,
+    SelectionPatterns,
+)
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.files.file_reader import (
     Stamp,
@@ -57,8 +62,9 @@ def read_selection(
 ) -> Selection:
     """Read the user's file and, if given, the project's, with the `.mcp.json` beside it.
 
-    While a file is broken, its last good values in `before` are used. A file that became empty or
-    broken less than `patience` seconds ago may be half written, and counts as unchanged.
+    While a file is broken, its last good values in `before` are used; without any, the keys that
+    are valid. A file that became empty or broken less than `patience` seconds ago may be half
+    written, and counts as unchanged.
     """
     previous = {file.path: file for file in before.files} if before else {}
     scopes = {user: Precedence.USER}
@@ -81,8 +87,9 @@ def _read(
     # Stamped first: a file that changes while it is read is read again.
     stamp = Stamp.at(path)
     empty = SelectionFile(path=path, scope=scope, stamp=stamp)
-    if not os.path.lexists(path):
+    if _is_absent(path):
         return empty
+    good = before if before and not before.unread else None
     is_projects = scope is Precedence.PROJECT
     root = os.path.realpath(os.path.dirname(path)) if is_projects else ""
     has_servers = os.path.basename(path) == SERVERS_FILE
@@ -91,15 +98,26 @@ def _read(
         read = partial(read_inside, root=root) if root else read_regular
         data, status = read(path, SELECTION_LIMIT)
     except UnreadableFileError as error:
-        return broken(empty, before, str(error))
+        return broken(empty, good, str(error))
     if before is not None and before.digest == digest_of(data):
         return replace(before, stamp=stamp)
-    parsed = parse(replace(empty, digest=digest_of(data)), before, data)
+    parsed = parse(replace(empty, digest=digest_of(data)), good, data)
     is_recent = abs(time.time() - status.st_mtime) < patience
     if before is not None and is_recent and (parsed.is_unreadable or not data):
         # With its old stamp, so that it is read again at the next heartbeat.
         return before
     return parsed
+
+
+def _is_absent(path: str) -> bool:
+    """Return whether there is certainly no file, not even one that cannot be reached now."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> SelectionFile:
@@ -128,9 +146,14 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         SKILLS,
         *([CONFIG] if empty.scope is Precedence.PROJECT else _OWN_KEYS),
     )
-    for key in keys:
-        if fault := _fault(key, table):
-            return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
+    faults = {key: fault for key in keys if (fault := _fault(key, table))}
+    errors = []
+    for key, fault in faults.items():
+        reason, line = f"{key!r} {fault}", _line_of(key, text)
+        if before:
+            return _broken(empty, before, reason, line)
+        errors.append(_unreadable(empty, reason, _rest(faults), line))
+        table.pop(key, None)
     enable, disable = (SelectionPatterns(tuple(table.get(key, ()))) for key in KEYS)
     unknown = [_unknown(empty.path, key, text, keys) for key in table if key not in keys]
     tables = {**_LISTS, WORKER: _worker_keys()} if WORKER in keys and WORKER in table else _LISTS
@@ -152,7 +175,8 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         sources=sources,
         worker=table.get(WORKER, {}) if WORKER in keys else {},
         limits={name: table[name] for name in _LIMITS if name in keys and name in table},
-        diagnostics=tuple(unknown),
+        diagnostics=(*errors, *unknown),
+        unread=frozenset(faults),
     )
 
 
@@ -245,7 +269,7 @@ def _broken(
     column: int | None = None,
 ) -> SelectionFile:
     """Return the file with its last good values and a diagnostic."""
-    last_good = before or empty
+    last_good = before or replace(empty, unread=DECISIVE)
     values = (
         last_good.config,
         last_good.servers,
@@ -254,17 +278,30 @@ def _broken(
         last_good.sources,
     )
     has_values = last_good.chooses or any(values)
-    kept = "; its last good version stays in use" if has_values else ""
-    error = make_diagnostic(
+    kept = "; its last good version stays in use" if has_values else _rest(last_good.unread)
+    error = _unreadable(empty, reason, kept, line, column)
+    return replace(last_good, stamp=empty.stamp, digest=empty.digest, diagnostics=(error,))
+
+
+def _rest(unread: Collection[str]) -> str:
+    """Return what is used while these keys cannot be read."""
+    if DECISIVE.isdisjoint(unread):
+        return "; its other keys count" if unread else ""
+    return "; until then no code runs that it may disable"
+
+
+def _unreadable(
+    file: SelectionFile, reason: str, kept: str, line: int | None, column: int | None = None
+) -> Diagnostic:
+    return make_diagnostic(
         "choices-unreadable",
-        Where(empty.path, line, column),
+        Where(file.path, line, column),
         f"the settings cannot be read: {reason}{kept}",
         'correct it; it may say enable = ["NAME"] and disable = ["NAME"], '
         'first = ["NAME"] below [skills], skills = ["FOLDER"] below [sources], '
         "and KEY = VALUE below [mcp.SERVER]"
-        + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else ""),
+        + (" and [config.PLUGIN]" if file.scope is Precedence.PROJECT else ""),
     )
-    return replace(last_good, stamp=empty.stamp, digest=empty.digest, diagnostics=(error,))
 
 
 def _unknown(path: str, key: str, text: str, keys: Sequence[str], table: str = "") -> Diagnostic:

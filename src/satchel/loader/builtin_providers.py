@@ -268,9 +268,8 @@ def _roots(
 ) -> Iterable[SearchRoot]:
     for path in paths:
         policy = plugin.contribution.policy
-        yield now.gate.ruled(
-            skills_of_plugin(path, plugin.path, policy, plugin.name, holds), plugin
-        )
+        root = skills_of_plugin(path, plugin.path, policy, plugin.name, holds)
+        yield now.selection.ruled(now.gate.ruled(root, plugin))
 
 
 def _rejected(now: ScanCache) -> set[Unit]:

@@ -15,6 +15,7 @@ from satchel.importing.guarded_work import GuardedWork
 from satchel.loader.loader_config import unit_of
 from satchel.loader.name_choices import held_newcomers
 from satchel.loader.scan_cache import Imported, PendingImport
+from satchel.loader.trust_gate import without_code
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins.plugin_reading import is_isolated
 from satchel.settings import WALL_FACTOR
@@ -46,7 +47,7 @@ def import_plugins(
     None waits long for another: the slow ones are awaited together, at the end.
     With `may_heal`, those that lacked a module are tried again.
     """
-    judged = [_judged(inputs, item) for item in candidates]
+    judged = [_unless_unknown(inputs, _judged(inputs, item)) for item in candidates]
     with_code = (item.contribution for item in judged if item.load)
     held = held_newcomers(with_code, inputs.config, inputs.selection)
     contributions: dict[Unit, PluginContribution] = {}
@@ -105,6 +106,20 @@ def _judged(inputs: PassInputs, candidate: Candidate) -> Candidate:
         contribution = _or_settling(inputs, contribution, part)
     is_same = contribution is candidate.contribution
     return candidate if is_same else replace(candidate, contribution=contribution)
+
+
+def _unless_unknown(inputs: PassInputs, candidate: Candidate) -> Candidate:
+    """Return a plugin without its code while it is not known whether the user disabled it."""
+    contribution = candidate.contribution
+    if not candidate.is_optional or contribution.state is Status.DISABLED:
+        return candidate
+    reason = inputs.selection.withheld(f"plugin {contribution.name!r}")
+    if reason is None:
+        return candidate
+    held = without_code(contribution, reason)
+    if candidate.finding is None:  # a connected server, or what a provider of the program gives
+        held = replace(held, state=Status.REVOKED, offers=())
+    return replace(candidate, contribution=held)
 
 
 def _or_settling(

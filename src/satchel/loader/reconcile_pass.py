@@ -114,13 +114,14 @@ def _inputs(
     """Limit the settings of projects to what the user trusts."""
     gate = open_gate(config.projects, config.settings, cache.gate)
     selection = gate.limited(whole, cache.selection) if gate.grants else whole
+    roots = gate.roots(config.all_roots, selection) if gate.grants else config.all_roots
     return PassInputs(
         config=config,
         options=options,
         cache=cache,
         selection=selection,
         gate=gate,
-        roots=gate.roots(config.all_roots, selection) if gate.grants else config.all_roots,
+        roots=tuple(map(selection.ruled, roots)),
         previous=previous,
     )
 

@@ -105,10 +105,12 @@ class TrustGate:
             return SelectionFile(
                 path=file.path, scope=file.scope, stamp=file.stamp, digest=file.digest
             )
+        name, is_code = os.path.basename(file.path), grant.level is TrustLevel.CODE
+        if not is_code:
+            file = replace(file, unread=frozenset())  # it decides about skills only
         unit = settings_unit(file)
         if grant.allows(unit):
             return file
-        name, is_code = os.path.basename(file.path), grant.level is TrustLevel.CODE
         code = last if last and is_code else SelectionFile(path=file.path, scope=file.scope)
         subject = f"what {name} enables, configures and starts is"
         has_code = any(
@@ -167,18 +169,8 @@ class TrustGate:
         )
         subject = f"the code of plugin {contribution.name!r} is"
         reason = grant.refusal(finding.path, subject, unit, instead=instead)
-        return replace(
-            contribution,
-            state=_held_state(contribution.state, falls_back=falls_back),
-            is_untrusted=True,
-            tools=(),
-            unusable=tuple(
-                replace(tool, state=Status.HELD, diagnostics=(*tool.diagnostics, reason))
-                for tool in contribution.tools
-            ),
-            servers=servers,
-            diagnostics=(*contribution.diagnostics, reason),
-        )
+        state = _held_state(contribution.state, falls_back=falls_back)
+        return replace(without_code(contribution, reason), state=state, servers=servers)
 
     def checked_scripts(
         self, scan: SkillScan, before: SkillScan | None, last: TrustGate
@@ -277,6 +269,22 @@ class TrustGate:
                 message = f"it uses the environment variable {name}, which you did not allow"
                 raise DefinitionError(message, fix=fix)
         return {name: value for name, value in values.items() if name in allowed}
+
+
+def without_code(contribution: PluginContribution, reason: Diagnostic) -> PluginContribution:
+    """Return a plugin with its data alone, and why its code and servers are not used."""
+    return replace(
+        contribution,
+        state=_held_state(contribution.state, falls_back=False),
+        is_untrusted=True,
+        tools=(),
+        unusable=tuple(
+            replace(tool, state=Status.HELD, diagnostics=(*tool.diagnostics, reason))
+            for tool in contribution.tools
+        ),
+        servers=(),
+        diagnostics=(*contribution.diagnostics, reason),
+    )
 
 
 def open_gate(

@@ -44,6 +44,9 @@ def declared_servers(
     selection: Selection, plugins: Iterable[PluginEntry], gate: TrustGate
 ) -> tuple[tuple[ServerConfig, ...], tuple[Diagnostic, ...]]:
     """Return the enabled servers and why others are not used; nothing is connected."""
+    unknown = (selection.withheld(f"MCP server {name!r}") for name in selection.servers)
+    if withheld := tuple(filter(None, unknown)):
+        return (), withheld
     plugins = [plugin for plugin in plugins if plugin.is_served and plugin.contribution.servers]
     if not (selection.servers or plugins):
         return (), ()

@@ -82,6 +82,7 @@ _LABELS = {
     "lock-new": "held by the lock",
     "lock-changed": "held by the lock",
     "code-held": "held",
+    "choices-held": "held",
     "mcp-server-starting": "starting",
     "mcp-server-down": "cannot be reached",
     "mcp-login-needed": "needs a login",
@@ -120,7 +121,7 @@ def has_code_not_run(entry: "Entry") -> bool:
     # Only the contribution of a plugin has code, and only a tool has a tool.
     contribution: Any = getattr(entry, "contribution", None)
     if hasattr(contribution, "code"):
-        if any(item.code in {UNTRUSTED, "code-held"} for item in entry.diagnostics):
+        if any(item.code in {UNTRUSTED, "code-held", "choices-held"} for item in entry.diagnostics):
             return False
         return bool(contribution.has_code) and contribution.code is None
     return getattr(entry, "tool", entry) is None

@@ -126,6 +126,7 @@ _REASONS = {
     "plugin-import-timeout": "its plugin took too long to load",
     "mcp-tool-held": "it waits for approval",
     "code-held": "its code changed after the user trusted it",
+    "choices-held": "the user's settings cannot be read, so it may be disabled",
     "lock-changed": "it differs from what the user locked",
     "lock-new": "it is not in the lock file",
 }

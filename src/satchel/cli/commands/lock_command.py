@@ -75,6 +75,7 @@ def command(
         _require_connected(app)
     _require_readable(now)
     loss = _loss(app, differences, _PRUNE_UNCONNECTED if no_connect else _PRUNE)
+    _require_settings(app, unless=bool(loss) and not prune)
     for item in (*differences, *origins):
         (console.out if is_reading else console.say)(str(item))
     if is_reading:
@@ -125,6 +126,14 @@ def _require_not_held(app: "Satchel") -> None:
         if item.code == "code-held":  # why was printed
             message = "cannot be locked while it is held"
             raise SatchelError(message, where=item.where.path, fix=item.fix)
+
+
+def _require_settings(app: "Satchel", *, unless: bool) -> None:
+    """Raise `SatchelError` while settings cannot be read, `unless` there is another error."""
+    for item in () if unless else app.catalog.diagnostics:
+        if item.code == "choices-unreadable":  # why was printed
+            message = "cannot be read, so it is not known what to lock"
+            raise SatchelError(message, where=item.where.path, fix="correct it")
 
 
 def _loss(app: "Satchel", differences: Iterable[LockDifference], prune: str) -> SatchelError | None:

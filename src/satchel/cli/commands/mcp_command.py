@@ -27,7 +27,7 @@ from satchel.reports.serializer import listed, remote_tool_json, server_json, se
 from satchel.reports.short_texts import count, status_label
 from satchel.text import one_line, visible
 
-_ABOUT_SERVERS = ("mcp-", "choices-", "code-", "project-", "trust-")
+_ABOUT_SERVERS = ("mcp-", "choices-un", "code-", "project-", "trust-")
 """The beginnings of codes that explain why a server is missing."""
 _NOT_CONNECTED = ("mcp-server-down", "mcp-server-starting", "mcp-login-needed", "code-held")
 """The codes that say why a server has no connection."""

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satchel.claimed_streams import claim_stdin
-from satchel.cli.base_command import Sources, SourcesCommand, as_arguments, repeatable
+from satchel.cli.base_command import (
+    Sources,
+    SourcesCommand,
+    as_arguments,
+    is_written,
+    repeatable,
+)
 from satchel.cli.console import Console
 from satchel.cli.mcp_client_config import (
     CLIENTS,
@@ -211,7 +217,8 @@ class _Start:
         # The first one is in the error of `--strict`.
         missing = report.missing[1:] if self.is_strict else report.missing
         for line in (*missing, *report.others, report.served):
-            self.console.say(line)
+            if not is_written(line):
+                self.console.say(line)
         summary(catalog, self.console, names_missing=False)
         if self.is_strict and report.missing:
             first, number = report.missing[0], len(report.missing)

@@ -17,6 +17,7 @@ from satchel.cli.format_checks import PathCheck, check_path
 from satchel.cli.installed_project import installed_project
 from satchel.cli.rendering import COLOURS, diagnostic_line, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, has_error, strictly
+from satchel.errors import SatchelError
 from satchel.reports.repair_advice import with_free_names
 from satchel.reports.short_texts import count, count_units, joined_names, relative, worst_first
 from satchel.settings import Limits
@@ -125,6 +126,9 @@ def _run_diagnostics(path: str, console: Console) -> Iterable[Diagnostic]:
     """Load a plugin with its code, and return the diagnostics that only this finds."""
     with installed_project(path) as name:
         earlier, catalog = (_catalog(path, name, run_code=run_code) for run_code in (False, True))
+    for item in (item for plugin in catalog.all_plugins for item in plugin.diagnostics):
+        if item.code == "choices-held":
+            raise SatchelError(item.message, where=item.where.path, fix=item.fix)
     for tool in catalog.all_tools:
         if tool.contract:
             console.say(one_line(f"tool {tool.name} has a contract"))

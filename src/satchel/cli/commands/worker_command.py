@@ -94,6 +94,8 @@ def _table(options: Mapping[str, Any]) -> "WorkerTable":
     from satchel.formats.worker_table import WorkerTable
 
     (file,) = read_selection(selection_path()).files
+    for item in file.diagnostics if file.is_unreadable else ():
+        raise DefinitionError(item.message, where=str(item.where), fix=item.fix)
     folder = os.path.dirname(file.path)
     try:
         table = read_table(WorkerTable, file.worker)
