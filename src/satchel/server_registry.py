@@ -87,9 +87,10 @@ class ServerRegistry:
         identity: str | None = None,
     ) -> ServerConfig:
         """Return the validated configuration. Raises `DefinitionError` and `ConflictError`."""
-        stateless, origin = False, None
+        stateless, origin, path = False, None, ""
+        is_copy = isinstance(server, ServerConfig)
         if isinstance(server, ServerConfig):
-            options = options or server.options
+            options, path = options or server.options, server.path
             origin, server = server.origin, server.server
         if isinstance(server, RemoteClient):
             stateless = server.stateless
@@ -125,6 +126,8 @@ class ServerRegistry:
             stateless=stateless,
             options=options or ServerOptions(),
             origin=origin,
+            path=path,
+            is_copy=is_copy,
         )
 
     def _new_serial(self) -> str:

@@ -326,8 +326,34 @@ def test_a_plugin_of_which_only_the_data_is_trusted_keeps_no_name(is_untrusted, 
     )  # fmt: skip
     owner = replace(first, is_untrusted=is_untrusted, state=state)
     config = SimpleNamespace(owners=SimpleNamespace(of=lambda *_: ("/1",)))
-    held = held_newcomers([new, owner], config, Selection())
+    held = held_newcomers([new, owner], {id(new), id(owner)}, config, Selection())
     assert [*held] == ([id(new)] if keeps else [])
+
+
+@pytest.mark.parametrize(
+    "broken", ["tools.py gone", "tools.py empty", "no manifest", "bad manifest"]
+)
+def test_a_plugin_that_is_broken_for_a_moment_keeps_its_name_from_a_new_one(
+    write_plugin, tmp_path, broken
+):
+    plugins = tmp_path / "plugins"
+    old = write_plugin(plugins, "old", "name: same\n", tools=TOOL)
+    with Satchel(plugins=[plugins]) as app:
+        mark = tmp_path / "was-imported"
+        write_plugin(plugins, "new", "name: same\n", tools=f"open({str(mark)!r}, 'w')\n{TOOL}")
+        app.refresh()
+        if "gone" in broken:
+            (old / "tools.py").unlink()
+        elif "empty" in broken:
+            (old / "tools.py").write_text("")
+        elif "no" in broken:
+            (old / "toolkit.yaml").unlink()
+        else:
+            (old / "toolkit.yaml").write_text("name: [")
+        app.refresh()
+        assert not mark.exists()
+    with Satchel(plugins=[plugins]) as app:
+        assert not mark.exists() or "no manifest" in broken
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ command = "${NO_SUCH_KEY}"
 command = 7
 """
     selection = Selection((parse_selection("/satchel.toml", Precedence.USER, text),))
-    servers, problems = declared_servers(selection, (), pass_inputs().gate)
+    servers, problems = declared_servers(selection, (), pass_inputs().gate, None)
     assert [server.name for server in servers] == ["on"]
     keyless, odd, off = problems
     assert [off.code, keyless.code] == ["disabled", "disabled"]
@@ -73,6 +73,6 @@ def test_an_invalid_server_of_a_plugin_is_left_out_and_the_others_are_connected(
         )
         for path, is_served in (("/p", True), ("/q", False))
     )  # fmt: skip
-    servers, problems = declared_servers(Selection(), [served, broken], pass_inputs().gate)
+    servers, problems = declared_servers(Selection(), [served, broken], pass_inputs().gate, None)
     assert [server.server.command for server in servers] == ["on"]
     assert [(item.code, item.where.path) for item in problems] == [("mcp-server-invalid", "/p")]

@@ -283,14 +283,16 @@ def test_a_server_that_is_left_out_keeps_the_names_of_its_tools(
             return names, [it for it in reasons if "MCP server 'box'" in it or " is new, " in it]
 
     assert tools("")[0] == {"echo": "ok", "other_echo": "ok"}
-    names, (why,) = tools(broken)
+    names, reasons = tools(broken)
     assert names == {"other_echo": "ok"}
-    assert "'echo' is called 'other_echo' here because MCP server 'box' has that name" in why
+    why = "'echo' is called 'other_echo' here because MCP server 'box' has that name"
+    assert any(why in it for it in reasons)
     code = 'from satchel import tool\n@tool\ndef echo() -> str:\n    "Echo."\n    return "x"\n'
     plugin = write_plugin(tmp_path / "plugins", "p", tools=code).parent
-    names, (why,) = tools(broken, plugin)
+    names, reasons = tools(broken, plugin)
     assert names == {"echo": "held", "other_echo": "ok"}
-    assert "a plugin or server not usable now served this name before" in why
+    why = "a plugin or server not usable now served this name before"
+    assert any(why in it for it in reasons)
     user_file(other)
     with Satchel(settings=SETTINGS) as app:
         app.wait_for_mcp_servers(60)

@@ -58,13 +58,16 @@ class _Servers:
         (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {server: table}}))
         return folder
 
-    def app(self):
-        settings = Settings(
+    def settings(self, **options):
+        return Settings(
             limits=Limits(mcp_connect=60),
             state_folder=str(self.folder / "state"),
             config_folder=str(self.file.parent),
+            **options,
         )
-        return Satchel(plugins=[self.plugins], settings=settings)
+
+    def app(self):
+        return Satchel(plugins=[self.plugins], settings=self.settings())
 
     @staticmethod
     def states(app):
@@ -232,3 +235,25 @@ def test_a_registration_that_is_refused_takes_no_name_from_a_server(servers):
             app.register_mcp_server(own, name="box", timeout=-1)
         assert app.session().call_sync("echo", {}).text != ""
         assert servers.states(app) == {"echo": ("mcp:box", "ok")}
+
+
+def test_a_server_of_a_plugin_is_disabled_by_the_name_that_it_has_or_had_here(servers):
+    servers.plugin_server("good", "box", "echo")
+    own = servers.table("box", "other")
+    servers.write(own)
+    assert servers.cold() == {"echo": ("mcp:good-box", "ok"), "other": ("mcp:box", "ok")}
+    off = 'disable = ["mcp:good-box"]\n'
+    servers.write(off, own)
+    assert servers.cold() == {"other": ("mcp:box", "ok")}
+    servers.write(off)
+    assert servers.cold() == {}
+
+
+def test_looking_at_one_server_alone_records_no_names(servers):
+    servers.write(servers.table("a", "echo"), servers.table("b", "echo"))
+    with Satchel(settings=servers.settings(mcp_servers=False)) as app:
+        declared = app.declared_mcp_servers["b"]
+    with Satchel(settings=servers.settings(mcp_servers=False)) as app:
+        app.register_mcp_server(declared, name="b")
+        assert servers.states(app) == {"echo": ("mcp:b", "ok")}
+    assert servers.cold() == {"echo": ("mcp:a", "ok"), "b_echo": ("mcp:b", "ok")}

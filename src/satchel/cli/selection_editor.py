@@ -246,7 +246,9 @@ def _servers(catalog: "Catalog", sources: Sources) -> list[SelectableEntry]:
     selection = read_selection(selection_path(), project_selection_path(".") if has_project else "")
     diagnostics = (*selection.diagnostics, *catalog.diagnostics)
     names = {*selection.servers, *filter(None, map(left_out_server, diagnostics))}
-    names |= {as_name(server.name) for it in catalog.all_plugins for server in it.servers}
+    of_plugins = [(it.name, server.name) for it in catalog.all_plugins for server in it.servers]
+    names |= {as_name(server) for _, server in of_plugins}
+    names |= {as_name(f"{plugin}-{server}") for plugin, server in of_plugins}
     return [SelectableEntry(kind="plugin", names=(f"mcp:{name}",)) for name in sorted(names)]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from shlex import quote
@@ -27,22 +28,15 @@ _UNSURE = {Status.FAILED, Status.REVOKED, Status.SETTLING}
 
 
 def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> NameRules:
-    """Return who owns the names of tools and skills. With a lock, that decides about skills."""
-    owners, is_chosen = config.owners, partial(is_named, selection)
+    """Return who owns the names of tools and skills."""
+    owners = config.owners
+    rules = NameRules(is_chosen=partial(is_named, selection), unfinished=now.imported.unfinished)
     if owners is None:
-        return NameRules(is_chosen=is_chosen)
-
-    def owners_of(kind: str, name: str) -> tuple[str, ...]:
-        return () if kind == "skill" and config.lock is not None else owners.of(kind, name)
-
-    def owned_by(folder: str) -> tuple[str, ...]:
-        return () if config.lock is not None else owners.names_of("skill", folder)
-
-    return NameRules(
-        owners=owners_of,
-        owned=owned_by,
-        is_chosen=is_chosen,
-        unfinished=now.imported.unfinished,
+        return rules
+    return replace(
+        rules,
+        owners=owners.of,
+        owned=partial(owners.names_of, "skill"),
         units={offer.source: offer.unit for offer in config.servers},
         servers=_servers_here(config.servers, now.left_out) if config.connects_servers else {},
     )
@@ -69,27 +63,32 @@ def is_named(selection: Selection, kind: str, address: str) -> bool:
 
 
 def held_newcomers(
-    contributions: Iterable[PluginContribution], config: LoaderConfig, selection: Selection
+    contributions: Iterable[PluginContribution],
+    with_code: Collection[int],
+    config: LoaderConfig,
+    selection: Selection,
 ) -> dict[int, PluginContribution]:
-    """Return the plugins that would take the name of one that was served before, by their ids."""
-    rivals: dict[str, list[PluginContribution]] = {}
-    for item in contributions:
-        if item.state is not Status.DISABLED:
-            rivals.setdefault(item.name, []).append(item)
+    """Return the plugins that would take the name of one that was served before, by their ids.
+
+    Only those `with_code`, by their ids, are held. A plugin that is broken keeps its name, which
+    may not be readable now.
+    """
+    present = [it for it in contributions if it.state is not Status.DISABLED]
+    keepers = {it.unit: it for it in present if not _is_data_only(it)}
+    is_any_unsure = any(it.state in _UNSURE for it in keepers.values())
+    numbers = Counter(it.name for it in present)
     held = {}
-    for name, items in rivals.items():
-        if len(items) == 1 or config.owners is None:
+    for item in present:
+        is_contested = is_any_unsure or numbers[item.name] > 1
+        if config.owners is None or id(item) not in with_code or not is_contested:
             continue
-        by_unit = {item.unit: item for item in items if not _is_data_only(item)}
-        owner = next((it for it in config.owners.of("plugin", name) if it in by_unit), None)
-        if owner is None:
-            continue
-        first = by_unit[owner]
-        for item in items:
-            if (item.scope, item.rank) < (first.scope, first.rank) and not is_named(
-                selection, "plugin", f"{item.source}:{item.name}"
-            ):
-                held[id(item)] = _hold(item, first)
+        units = (keepers[it] for it in config.owners.of("plugin", item.name) if it in keepers)
+        is_first = (it for it in units if it.name == item.name or it.state in _UNSURE)
+        first = next(is_first, item)
+        address = f"{item.source}:{item.name}"
+        is_before = (item.scope, item.rank) < (first.scope, first.rank)
+        if is_before and not is_named(selection, "plugin", address):
+            held[id(item)] = _hold(item, first)
     return held
 
 
@@ -121,7 +120,7 @@ def served_names(
             yield "skill", skill.name, skill.unit
     for plugin in catalog.plugins.values():
         yield "plugin", plugin.name, plugin.unit
-    offers = {offer.source: offer for offer in servers}
+    offers = {offer.source: offer for offer in servers if not offer.config.is_copy}
     for offer in offers.values():
         yield "server", offer.config.name, offer.config.place
     units = {plugin.unit for plugin in catalog.plugins.values()}

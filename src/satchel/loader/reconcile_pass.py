@@ -67,7 +67,9 @@ def reconcile(
         previous,
         next_cache.bound.served_instead,
     )
-    declared, invalid_servers = declared_servers(inputs.selection, plugins, inputs.gate)
+    declared, invalid_servers = declared_servers(
+        inputs.selection, plugins, inputs.gate, config.owners
+    )
     if config.lock is not None:
         declared, unlocked = config.lock.servers(declared)
         invalid_servers += unlocked

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from satchel.loader.scan_cache import PassInputs
     from satchel.loader.trust_gate import TrustGate
     from satchel.mcp_servers.server_options import ServerConfig
+    from satchel.trust.name_owners import NameOwners
 
 _NOT_STARTED = "mcp-not-started"
 _WHOLE_FILE = {"choices-unreadable", "mcp-invalid", "code-held"}
@@ -41,7 +42,10 @@ def with_servers(contribution: PluginContribution, config: LoaderConfig) -> Plug
 
 
 def declared_servers(
-    selection: Selection, plugins: Iterable[PluginEntry], gate: TrustGate
+    selection: Selection,
+    plugins: Iterable[PluginEntry],
+    gate: TrustGate,
+    owners: NameOwners | None,
 ) -> tuple[tuple[ServerConfig, ...], tuple[Diagnostic, ...]]:
     """Return the enabled servers and why others are not used; nothing is connected."""
     unknown = (selection.withheld(f"MCP server {name!r}") for name in selection.servers)
@@ -75,9 +79,20 @@ def declared_servers(
             except DefinitionError as problem:
                 off = selection.disabled("plugin", f"mcp:{server.name}")
                 diagnostics.append(off or _invalid_server(server.name, plugin.path, problem))
-    reasons = [selection.disabled("plugin", f"mcp:{item.name}") for item in servers]
+    reasons = [_disabled(selection, item, owners) for item in servers]
     enabled = (item for item, off in zip(servers, reasons, strict=True) if off is None)
     return tuple(enabled), (*diagnostics, *filter(None, reasons))
+
+
+def _disabled(
+    selection: Selection, server: ServerConfig, owners: NameOwners | None
+) -> Diagnostic | None:
+    """Return why a server is disabled: by its own name, or by one that it has or had here."""
+    from satchel.mcp_servers.server_addresses import as_name  # lazy: as above
+
+    names = [as_name(f"{server.owner}-{server.name}")] if server.owner else []
+    names += owners.names_of("server", server.place) if owners and server.owner else ()
+    return selection.disabled("plugin", f"mcp:{server.name}", [f"mcp:{it}" for it in names])
 
 
 def left_out_servers(
@@ -94,19 +109,22 @@ def left_out_servers(
     """
     files = {file.path for file in inputs.selection.files}
     used_names = {item.name for item in declared}
-    recorded = inputs.config.owners.by_unit("server") if inputs.config.owners else {}
+    problems = [it for it in diagnostics if it.code in _WHOLE_FILE or left_out_server(it)]
     broken = [plugin.path for plugin in plugins if may_return(plugin)]
+    # The record is read only if something is wrong.
+    owners = inputs.config.owners if problems or broken else None
+    recorded = owners.by_unit("server") if owners else {}
     places: dict[str, str] = {}
-    for item in diagnostics:
+    for item in problems:
         path, grant = item.where.path, inputs.gate.at(item.where.path)
         if grant is not None and grant.level is not TrustLevel.CODE:
             continue
         if item.code in _WHOLE_FILE:
             broken.append(path)
-        elif raw_name := left_out_server(item):
+        else:
             from satchel.mcp_servers.server_addresses import as_name  # lazy: as above
 
-            name = as_name(raw_name)
+            name = as_name(left_out_server(item))
             if path in files or name not in used_names:
                 places.setdefault(name, f"{path}//{name}")
             places |= _recorded_at(recorded, path, name)

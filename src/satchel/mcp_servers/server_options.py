@@ -118,6 +118,8 @@ class ServerConfig:
     removed: tuple[str, ...] = ()
     """Tools that the host removed at runtime."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
+    is_copy: bool = False
+    """Whether another `Satchel` declares it, which records its names."""
 
     def keeps(self, name: str) -> bool:
         """Return whether a name here may be that of a tool which it does not offer now."""
