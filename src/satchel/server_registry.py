@@ -185,6 +185,8 @@ class ServerRegistry:
                 make_folder(item.data)
             self.add(replace(item, name=name, serial=self._new_serial()))
         self._declared = current
+        # As after a new start, when the declared ones are there first.
+        self._handles = {name: self._handles[name] for name in {**current, **self._handles}}
         return bool(gone or new)
 
     def wait(self, seconds: float | None) -> bool:

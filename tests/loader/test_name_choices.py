@@ -365,6 +365,10 @@ class Offer:
     owned: frozenset[str] = frozenset()
 
     @property
+    def source(self):
+        return f"mcp:{self.name}"
+
+    @property
     def unit(self):
         return f"mcp:/{self.name}"
 
@@ -396,14 +400,14 @@ def test_a_name_is_that_of_the_first_server_that_is_declared():
     }
     record = record_of(owners)
     servers = offers("a", "b", disabled={"v"})
-    assert server_names(servers, {"out": "/out"}, record) == {"x": "b", "y": "out"}
+    assert server_names(servers, {"out": "/out"}, record, Selection()) == {"x": "b", "y": "out"}
 
 
 def test_a_name_is_that_of_the_only_server_that_had_it_before_others_answered():
     owners = {("tool", "x"): ("mcp:/b",), ("tool", "y"): ("mcp:/b",)}
     record = record_of(owners, {"x": ("/p", "mcp:/b"), "y": ("mcp:/a", "mcp:/b")})
-    assert server_names(offers("a", "b"), {}, record) == {"x": "b"}
-    assert server_names(offers("a", "b"), {}, record_of(owners)) == {}
+    assert server_names(offers("a", "b"), {}, record, Selection()) == {"x": "b"}
+    assert server_names(offers("a", "b"), {}, record_of(owners), Selection()) == {}
 
 
 def test_a_server_owns_the_names_that_it_served_before_all_others_here():
@@ -418,7 +422,7 @@ def test_a_server_owns_the_names_that_it_served_before_all_others_here():
     record = record_of({("tool", name): units for name, units in served.items()})
 
     def owned(plugin, left_out):
-        items = with_owned_names(offers("a", "b"), left_out, [plugin], record)
+        items = with_owned_names(offers("a", "b"), left_out, [plugin], record, Selection())
         return [offer.owned for offer in items]
 
     plugin = PluginContribution(

@@ -366,7 +366,7 @@ def test_a_server_learns_which_names_are_taken_and_by_whom(pass_inputs, monkeypa
     tool = SimpleNamespace(name="say"), SimpleNamespace(name="route")
     plugins = {
         source: SimpleNamespace(
-            contribution=SimpleNamespace(name=name, source=source, tools=(item,))
+            contribution=SimpleNamespace(name=name, source=source, tools=(item,), state=Status.OK)
         )
         for name, source, item in (("satchel", HOST, tool[0]), ("maps", "plugins", tool[1]))
     }

@@ -257,3 +257,39 @@ def test_looking_at_one_server_alone_records_no_names(servers):
         app.register_mcp_server(declared, name="b")
         assert servers.states(app) == {"echo": ("mcp:b", "ok")}
     assert servers.cold() == {"echo": ("mcp:a", "ok"), "b_echo": ("mcp:b", "ok")}
+
+
+@pytest.mark.parametrize("off", ["old", "old:echo", "mcp:a:echo"])
+def test_what_is_disabled_keeps_no_name_from_a_server(servers, off):
+    servers.plugin("old", "echo")
+    servers.write(servers.table("a", "echo"), servers.table("b", "echo"))
+    servers.cold()
+    servers.write(f"disable = [{off!r}]\n", servers.table("a", "echo"), servers.table("b", "echo"))
+    served = {name: it for name, (it, state) in servers.cold().items() if state == "ok"}
+    expected = {"echo": "mcp:a", "b_echo": "mcp:b"}
+    if "mcp" in off:
+        expected = {"echo": "old", "a_echo": "mcp:a", "b_echo": "mcp:b"}
+    assert served == expected
+
+
+def test_servers_of_one_plugin_may_have_raw_names_that_become_one(servers):
+    folder = servers.plugin_server("good", "x y", "echo")
+    declared = json.loads((folder / ".mcp.json").read_text())
+    other = {"command": sys.executable, "args": servers.book("find", name="other")}
+    declared["mcpServers"]["x-y"] = other
+    (folder / ".mcp.json").write_text(json.dumps(declared))
+    expected = {"echo": ("mcp:x-y", "ok"), "find": ("mcp:good-x-y", "ok")}
+    assert servers.cold() == servers.cold() == expected
+
+
+def test_a_name_that_is_free_now_is_that_of_the_same_server_hot_and_cold(servers):
+    servers.write(servers.table("box", "echo"))
+    servers.plugin_server("good", "box", "echo")
+    servers.cold()
+    servers.plugin_server("newer", "good-box", "echo")
+    with servers.app() as app:
+        servers.states(app)
+        servers.write("")
+        hot = servers.states(app)
+    assert hot["echo"] == ("mcp:box", "ok")
+    assert servers.cold() == hot

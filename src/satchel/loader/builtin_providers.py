@@ -17,7 +17,7 @@ from satchel.files.watch_targets import WatchTargets
 from satchel.importing.distributions import installed_folders, normalized, scan_distributions
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import ALL, unit_of
-from satchel.loader.name_choices import server_names, with_owned_names
+from satchel.loader.name_choices import enabled_tools, server_names, with_owned_names
 from satchel.loader.pass_provider import (
     Candidate,
     PassProvider,
@@ -101,12 +101,12 @@ class _McpServers(PassProvider):
         plugins = [plugin.contribution for plugin in now.bound.plugins.values()]
         if owners is not None:
             left_out = inputs.cache.left_out
-            offered = with_owned_names(offered, left_out, plugins, owners)
-            names = server_names(offered, left_out, owners)
+            offered = with_owned_names(offered, left_out, plugins, owners, inputs.selection)
+            names = server_names(offered, left_out, owners, inputs.selection)
         taken = {
-            tool.name: "the application" if item.source == HOST else f"plugin {item.name!r}"
+            name: "the application" if item.source == HOST else f"plugin {item.name!r}"
             for item in plugins
-            for tool in item.tools
+            for name in enabled_tools(item, inputs.selection)
         }
         last = inputs.last_answer(self).kept or {}
         servers = server_contributions(offered, taken, last, _SERVER_RANK, names)

@@ -38,17 +38,28 @@ def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> Na
         owners=owners.of,
         owned=partial(owners.names_of, "skill"),
         units={offer.source: offer.unit for offer in config.servers},
-        servers=_servers_here(config.servers, now.left_out) if config.connects_servers else {},
+        servers=_servers_here(config.servers, now.left_out, selection)
+        if config.connects_servers
+        else {},
     )
 
 
+def is_enabled(selection: Selection, source: str, tool: str) -> bool:
+    """Return whether a tool of a plugin or server is not disabled by name."""
+    return selection.disabled("tool", tool, (f"{source}:{tool}", source)) is None
+
+
 def _servers_here(
-    offers: Iterable[ServerOffer], left_out: Mapping[str, str]
+    offers: Iterable[ServerOffer], left_out: Mapping[str, str], selection: Selection
 ) -> dict[str, Callable[[str], bool]]:
     """Return the units of the servers that are declared, each with whether it keeps a name."""
+
+    def keeps(offer: ServerOffer, name: str) -> bool:
+        return offer.config.keeps(name) and is_enabled(selection, offer.source, name)
+
     servers: dict[str, Callable[[str], bool]]
     servers = {f"mcp:{place}": _is_kept for place in left_out.values()}
-    servers.update((offer.unit, offer.config.keeps) for offer in offers)
+    servers.update((offer.unit, partial(keeps, offer)) for offer in offers)
     return servers
 
 
@@ -134,12 +145,23 @@ def served_names(
             yield "tool", tool.name, key
 
 
+def enabled_tools(item: PluginContribution, selection: Selection) -> frozenset[str]:
+    """Return the names of the tools of a plugin that are not disabled."""
+    if item.state is Status.DISABLED:
+        return frozenset()
+    names = (tool.name for tool in item.tools)
+    return frozenset(name for name in names if is_enabled(selection, item.name, name))
+
+
 def server_names(
-    offers: Iterable[ServerOffer], left_out: Mapping[str, str], owners: NameOwners
+    offers: Iterable[ServerOffer],
+    left_out: Mapping[str, str],
+    owners: NameOwners,
+    selection: Selection,
 ) -> Mapping[str, str]:
     """Return which MCP server has a name: of those that are declared, the first to serve it."""
     offers = tuple(offers)
-    keeps = _servers_here(offers, left_out)
+    keeps = _servers_here(offers, left_out, selection)
     servers = {f"mcp:{place}": name for name, place in left_out.items()}
     servers |= {offer.unit: offer.config.name for offer in offers}
     firsts = {}
@@ -161,12 +183,13 @@ def with_owned_names(
     left_out: Mapping[str, str],
     plugins: Iterable[PluginContribution],
     owners: NameOwners,
+    selection: Selection,
 ) -> tuple[ServerOffer, ...]:
     """Return what servers offer, with the names that they served before anybody else here."""
     offers = tuple(offers)
-    servers = _servers_here(offers, left_out)
+    servers = _servers_here(offers, left_out, selection)
     serving = {
-        item.unit: None if item.state in _UNSURE else {tool.name for tool in item.tools}
+        item.unit: None if item.state in _UNSURE else enabled_tools(item, selection)
         for item in plugins
         if not (item.state is Status.DISABLED or _is_data_only(item))
     }

@@ -124,10 +124,11 @@ def left_out_servers(
         else:
             from satchel.mcp_servers.server_addresses import as_name  # lazy: as above
 
-            name = as_name(left_out_server(item))
+            raw_name = left_out_server(item)
+            name = as_name(raw_name)
             if path in files or name not in used_names:
-                places.setdefault(name, f"{path}//{name}")
-            places |= _recorded_at(recorded, path, name)
+                places.setdefault(name, f"{path}//{raw_name}")
+            places |= _recorded_at(recorded, path, raw_name)
     used = {item.place for item in declared}
     unused = {place: names for place, names in recorded.items() if place not in used}
     for path in broken:

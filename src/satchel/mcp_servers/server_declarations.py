@@ -49,7 +49,7 @@ def plugin_server(
         path=plugin.path,
         groups=tuple(group.name for group in plugin.contribution.groups[:1]),
         data=data,
-        origin=replace(config.origin, source=f"plugin {plugin.unit}"),
+        origin=replace(config.origin, source=f"plugin {plugin.unit}", name=server.name),
     )
 
 
