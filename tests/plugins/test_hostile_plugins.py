@@ -41,7 +41,7 @@ cwd, path, dumps = os.getcwd(), list(sys.path), json.dumps
 interrupt = signal.getsignal(signal.SIGINT)
 out = os.fdopen(os.dup(1), "w")
 satchel.Satchel()
-limits = satchel.Limits(plugin_import=1, tool_call=1, cancel_grace=1)
+limits = satchel.Limits(plugin_import=1, tool_call=5, cancel_grace=1)
 for folder in sys.argv[1:]:
     before = picture()
     app = satchel.Satchel(plugins=[folder], settings=satchel.Settings(limits=limits))
