@@ -127,8 +127,7 @@ class Satchel:
                 name: plugin_values(name, values) for name, values in (config or {}).items()
             },
             project=as_project(project),
-            # With a lock, the order decides, which is the same on every machine.
-            owners=NameOwners(settings.state_folder) if locked is None else None,
+            owners=NameOwners(settings.state_folder),
             lock=lock_guard(locked, is_frozen=frozen),
         )
         style = (skill_style or SkillPrompt()).within(settings.limits)

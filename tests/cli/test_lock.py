@@ -99,6 +99,30 @@ def test_nothing_is_written_or_compared_while_code_is_held(run, here, toolkit, o
     assert "satchel trust" in result.stderr
 
 
+@pytest.mark.parametrize("same_name", [True, False])
+def test_nothing_is_locked_while_a_newcomer_is_held_for_its_name(
+    run, here, write_plugin, same_name
+):
+    code = 'from satchel import tool\n@tool\ndef find() -> str:\n    "Find."\n    return "x"\n'
+
+    def write(folder):
+        manifest = write_plugin(here / "plugins", folder, tools=code) / "toolkit.yaml"
+        manifest.write_text(f"name: {'maps' if same_name else folder}\nactive: true\n")
+
+    write("zzz")
+    options = ("--plugins", "plugins")
+    assert run("call", "find", *options).exit_code == 0
+    write("aaa")
+    result = run("lock", *options)
+    assert (result.exit_code, (here / "satchel.lock").exists()) == (1, False)
+    assert "plugins/aaa" in result.stderr
+    assert "cannot be locked while it is held" in result.stderr
+    assert "satchel enable" in result.stderr
+    name = "plugins:maps" if same_name else "aaa:find"
+    assert run("disable", name, *options).exit_code == 0
+    assert run("lock", *options).exit_code == 0
+
+
 @pytest.fixture
 def without_trust(run, here, toolkit, write_skill):
     """A locked project that is no longer trusted as it was, in a home with a skill of its own."""

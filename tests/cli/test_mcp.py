@@ -179,6 +179,9 @@ def test_a_newcomer_is_not_called_in_place_of_the_server_that_served_its_name_fi
     result = run("call", "find", "text=a", "--plugins", "more")
     assert result.exit_code == 0
     assert "newcomer" not in result.stdout
+    enabled = run("enable", "other:find", "--plugins", "more")
+    assert enabled.stdout.startswith("enabled other:find")
+    assert "newcomer" in run("call", "find", "text=a", "--plugins", "more").stdout
 
 
 def test_a_tool_is_called_by_either_command(run, offers):

@@ -465,6 +465,20 @@ def was_run(maps):
     return (maps / "was-run").exists()
 
 
+@pytest.mark.parametrize("is_link", [True, False])
+def test_no_plugin_is_imported_while_the_folder_of_the_settings_leads_to_nothing(
+    maps, config_folder, write_choices, is_link
+):
+    config_folder.symlink_to("nothing") if is_link else config_folder.write_text("")
+    with Satchel(plugins=[maps.parent]) as app:
+        assert (was_run(maps), [*app.catalog.tools]) == (False, [])
+        assert "choices-unreadable" in {item.code for item in app.catalog.diagnostics}
+        config_folder.unlink()
+        write_choices("disable = ['tool:near']")
+        app.refresh()
+        assert [*app.catalog.tools] == ["far"]
+
+
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_no_plugin_is_imported_while_it_is_not_known_which_are_disabled(
     maps, config_folder, break_choices, write_choices, case

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satchel.catalog.catalog_entries import ToolEntry
+from satchel.catalog.name_holds import owner_key
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
 from satchel.configuration.projects import TrustLevel
@@ -32,6 +34,7 @@ from satchel.reports.serializer import KINDS, entries_of
 from satchel.reports.short_texts import count, location_text, short_path
 from satchel.sources.search_roots import Precedence
 from satchel.text import one_line
+from satchel.trust.name_owners import NameOwners
 
 if TYPE_CHECKING:
     from satchel.catalog.catalog import Catalog
@@ -66,9 +69,15 @@ class SelectableEntry:
         """Return whether the entry waits for the user to enable it by this whole address."""
         if self.entry is None:
             return False
-        is_held = any(item.code in _NAME_HELD for item in self.entry.diagnostics)
         address = self.entry.addresses[-1]
-        return is_held and name in {address, f"{self.kind}:{address}"}
+        if name not in {address, f"{self.kind}:{address}"}:
+            return False
+        if isinstance(self.entry, ToolEntry):
+            # No server was asked, so the record says whether one has the name.
+            owners = NameOwners().of("tool", self.entry.name)
+            if owners and owners[0] != owner_key(self.entry):
+                return True
+        return any(item.code in _NAME_HELD for item in self.entry.diagnostics)
 
 
 _NAME_HELD = {"tool-name-held", "plugin-name-held", "skill-name-held"}

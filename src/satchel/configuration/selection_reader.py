@@ -113,10 +113,13 @@ def _is_absent(path: str) -> bool:
     """Return whether there is certainly no file, not even one that cannot be reached now."""
     try:
         os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError):
+        folder = os.path.dirname(path)  # it may be a link that leads to nothing now
+        return os.path.isdir(folder) or not os.path.lexists(folder)
+    except ValueError:
         return True
     except OSError:
-        pass
+        return False
     return False
 
 

@@ -28,20 +28,26 @@ _UNSURE = {Status.FAILED, Status.REVOKED, Status.SETTLING}
 
 
 def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> NameRules:
-    """Return who owns the names of tools and skills."""
+    """Return who owns the names of tools and skills. With a lock, that decides about skills."""
     owners = config.owners
     rules = NameRules(is_chosen=partial(is_named, selection), unfinished=now.imported.unfinished)
     if owners is None:
         return rules
     return replace(
         rules,
-        owners=owners.of,
-        owned=partial(owners.names_of, "skill"),
+        owners=partial(_owners_of, config),
+        owned=(lambda _: ()) if config.lock is not None else partial(owners.names_of, "skill"),
         units={offer.source: offer.unit for offer in config.servers},
         servers=_servers_here(config.servers, now.left_out, selection)
         if config.connects_servers
         else {},
     )
+
+
+def _owners_of(config: LoaderConfig, kind: str, name: str) -> tuple[str, ...]:
+    if config.owners is None or (kind == "skill" and config.lock is not None):
+        return ()
+    return config.owners.of(kind, name)
 
 
 def is_enabled(selection: Selection, source: str, tool: str) -> bool:

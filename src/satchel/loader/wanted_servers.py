@@ -90,9 +90,12 @@ def _disabled(
     """Return why a server is disabled: by its own name, or by one that it has or had here."""
     from satchel.mcp_servers.server_addresses import as_name  # lazy: as above
 
-    names = [as_name(f"{server.owner}-{server.name}")] if server.owner else []
-    names += owners.names_of("server", server.place) if owners and server.owner else ()
-    return selection.disabled("plugin", f"mcp:{server.name}", [f"mcp:{it}" for it in names])
+    names = [server.name]
+    if server.owner:
+        names.append(as_name(f"{server.owner}-{server.name}"))
+        names += owners.names_of("server", server.place) if owners else ()
+    reasons = (selection.disabled("plugin", f"mcp:{name}") for name in names)
+    return next(filter(None, reasons), None)
 
 
 def left_out_servers(

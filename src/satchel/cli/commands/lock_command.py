@@ -121,9 +121,13 @@ def _with_known(before: Lock, now: Lock, *, with_offers: bool) -> Lock:
 
 
 def _require_not_held(app: "Satchel") -> None:
-    """Raise `SatchelError` while code is held, since what would be locked is not what serves."""
+    """Raise `SatchelError` while code or a name is held: what would be locked is not what serves.
+
+    Another machine has no record of names, so there the newcomer might have it.
+    """
+    held = {"code-held", "plugin-name-held", "tool-name-held"}
     for item in app.catalog.diagnostics:
-        if item.code == "code-held":  # why was printed
+        if item.code in held:
             message = "cannot be locked while it is held"
             raise SatchelError(message, where=item.where.path, fix=item.fix)
 
