@@ -244,9 +244,14 @@ def test_a_server_of_a_plugin_is_disabled_by_the_name_that_it_has_or_had_here(se
     assert servers.cold() == {"echo": ("mcp:good-box", "ok"), "other": ("mcp:box", "ok")}
     off = 'disable = ["mcp:good-box"]\n'
     servers.write(off, own)
-    assert servers.cold() == {"other": ("mcp:box", "ok")}
+    with servers.app() as app:
+        assert servers.states(app) == {"other": ("mcp:box", "ok")}
+        (why,) = [item.message for item in app.catalog.diagnostics if item.code == "disabled"]
+    assert why == "plugin 'mcp:good-box' is disabled by disable = ['mcp:good-box']"
     servers.write(off)
     assert servers.cold() == {}
+    servers.write('disable = ["mcp:*"]\nenable = ["mcp:box"]\n')
+    assert servers.cold() == {"echo": ("mcp:box", "ok")}
 
 
 def test_looking_at_one_server_alone_records_no_names(servers):

@@ -94,8 +94,13 @@ def _disabled(
     if server.owner:
         names.append(as_name(f"{server.owner}-{server.name}"))
         names += owners.names_of("server", server.place) if owners else ()
-    reasons = (selection.disabled("plugin", f"mcp:{name}") for name in names)
-    return next(filter(None, reasons), None)
+    own, *others = (f"mcp:{name}" for name in names)
+    reason = selection.disabled("plugin", own, others)
+    if reason is None:
+        return None
+    # The reason shows the name that is disabled.
+    reasons = (selection.disabled("plugin", name) for name in (own, *others))
+    return next(filter(None, reasons), reason)
 
 
 def left_out_servers(
