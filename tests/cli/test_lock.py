@@ -116,7 +116,7 @@ def test_nothing_is_locked_while_a_newcomer_is_held_for_its_name(
     result = run("lock", *options)
     assert (result.exit_code, (here / "satchel.lock").exists()) == (1, False)
     assert "plugins/aaa" in result.stderr
-    assert "cannot be locked while it is held" in result.stderr
+    assert "served this name before, so nothing is locked until you choose" in result.stderr
     assert "satchel enable" in result.stderr
     name = "plugins:maps" if same_name else "aaa:find"
     assert run("disable", name, *options).exit_code == 0

@@ -72,3 +72,12 @@ def test_python_code_is_written_with_full_names_and_joined_constants(code, state
 
 def test_code_that_is_not_python_is_left_as_it_is():
     assert readings("```\nfoo bar (\n```") == ["```\nfoo bar (\n```"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x = 1\rdef f():\r    eval(y)\r", "def f():\n    '''\r\r\r'''\n", "\r''''''", "a\r\n\rb"],
+)
+def test_a_carriage_return_ends_a_line_as_it_does_for_python(text):
+    plain, *_ = readings(text)
+    assert "\r" not in plain

@@ -177,10 +177,11 @@ def _is_disabled(entry: _Entry) -> bool:
     return False
 
 
-def _hint(entry: _Entry) -> str:
+def _near_fix(entry: _Entry) -> str:
+    """Return the advice for a server without a command or address: a field may be misspelled."""
     fields = ("command", "url")
-    near = [near_misses(key, fields, most=1) for key in entry.unused if key not in fields]
-    return next((f"; did you mean {name!r}?" for (name,) in filter(None, near)), "")
+    near = (near_misses(key, fields, most=1) for key in entry.unused if key not in fields)
+    return next((f"did you mean {name!r}?" for (name,) in filter(None, near)), _INVALID_FIX)
 
 
 def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
@@ -199,7 +200,8 @@ def _server(name: str, entry: _Entry, unit: int) -> McpServerManifest:
     elif transport in _TRANSPORTS and entry.values.get("url") == "":
         raise _InvalidServerError("an empty 'url'", "Write its address, or remove it.")
     else:
-        raise _InvalidServerError(f"neither a command nor a URL of a known type{_hint(entry)}")
+        message = "neither a command nor a URL of a known type"
+        raise _InvalidServerError(message, _near_fix(entry))
     _require_known_placeholders(table)
     # A word of our own: no client has one.
     if text_of(entry.values.get("protocol")) in {"auto", "legacy"}:

@@ -21,8 +21,9 @@ _NAME = re.compile(r"[A-Za-z_./~][\w./~-]*")
 _FUNCTION = re.compile(r"\s*(?:async\s+)?(?:def|function)\s+(\w+)")
 _CALLED = re.compile(r"(\w+)\(")
 _GLOBAL = re.compile(r"\s*(?:global|nonlocal)\s+([\w, ]+)")
-_ATTRIBUTE, _OF_ALL = re.compile(r"\b(?:self|cls|this)\.(\w+)"), r"own_\1"
-"""An attribute of an object in one of its methods, and how it is called here."""
+_ATTRIBUTE = re.compile(r"\b(?:self|cls|this)\.(?=\w)")
+_OWN = "own_"
+"""What an attribute of an object begins with here, in each of its methods."""
 _ENTERS = re.compile(r"\s*cd\s")
 _RUNS_HERE = re.compile(r"\./|\bmake install\b|\b(?:sh|bash|zsh|python3?|node)\s+[\w-]+\.\w")
 _FOLDER = "./"
@@ -194,7 +195,7 @@ class _NameKinds:
     def add(self, names: Iterable[str], kinds: frozenset[str]) -> None:
         """Add kinds to names of this function, or of all of the text if they are shared."""
         for name in names if kinds and self._count < _MOST_NAMES else ():
-            is_shared = name in self._shared or name.startswith(_OF_ALL[:-2])
+            is_shared = name in self._shared or name.startswith(_OWN)
             _, table = self._scopes[0 if is_shared else -1]
             self._count += name not in table
             table[name] = table.get(name, _NO_KINDS) | kinds
@@ -211,7 +212,7 @@ def _statements(text: str, spans: Mapping[str, list[Span]]) -> list[_Statement]:
         _Statement(
             start=a,
             end=b,
-            text=_ATTRIBUTE.sub(_OF_ALL, text[a:b].rstrip(";& \n")),
+            text=_ATTRIBUTE.sub(_OWN, text[a:b].rstrip(";& \n")),
             kinds=kinds.get(index, set()),
         )
         for index, (a, b) in enumerate(pairwise(ends))

@@ -107,10 +107,15 @@ def _plain(text: str) -> ReadableText:
     """Return a text without invisible characters, with continued lines joined."""
     joined, numbers = list[list[str]](), list[int]()
     is_continued = False
-    for number, written in enumerate(text.split("\n"), 1):
-        line = written.rstrip("\r")
-        if not (line.isascii() and line.isprintable()):
-            line = normal_line(line)
+    # For Python, a carriage return ends a line, too.
+    numbered = (
+        (number, written)
+        for number, lines in enumerate(text.split("\n"), 1)
+        for written in lines.rstrip("\r").split("\r")
+    )
+    for number, written in numbered:
+        is_plain = written.isascii() and written.isprintable()
+        line = written if is_plain else normal_line(written)
         if not is_continued:
             joined.append([])
             numbers.append(number)

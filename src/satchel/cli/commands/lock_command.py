@@ -125,11 +125,14 @@ def _require_not_held(app: "Satchel") -> None:
 
     Another machine has no record of names, so there the newcomer might have it.
     """
-    held = {"code-held", "plugin-name-held", "tool-name-held"}
     for item in app.catalog.diagnostics:
-        if item.code in held:
+        if item.code == "code-held":  # why was printed
             message = "cannot be locked while it is held"
-            raise SatchelError(message, where=item.where.path, fix=item.fix)
+        elif item.code in {"plugin-name-held", "tool-name-held"}:
+            message = f"{item.message}, so nothing is locked until you choose"
+        else:
+            continue
+        raise SatchelError(message, where=item.where.path, fix=item.fix)
 
 
 def _require_settings(app: "Satchel", *, unless: bool) -> None:

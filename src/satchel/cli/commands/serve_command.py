@@ -159,7 +159,7 @@ def command(
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
     if client is not None and (sources.trust or sources.variables):
         # Whatever folder the client starts in would be trusted, each time.
-        message = "--trust and --variable are for one command, and a configuration is for many"
+        message = "a configuration cannot have --trust or --variable"
         fix = "run 'satchel trust' in the folder, and print the configuration without them"
         raise click.UsageError(f"{message}: {fix}")
     start = _Start(
