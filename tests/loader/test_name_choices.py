@@ -326,7 +326,8 @@ def test_a_plugin_of_which_only_the_data_is_trusted_keeps_no_name(is_untrusted, 
     )  # fmt: skip
     owner = replace(first, is_untrusted=is_untrusted, state=state)
     config = SimpleNamespace(owners=SimpleNamespace(of=lambda *_: ("/1",)))
-    held = held_newcomers([new, owner], {id(new), id(owner)}, config, Selection())
+    candidates = [SimpleNamespace(contribution=it, load=True) for it in (new, owner)]
+    held = held_newcomers(candidates, config, Selection())
     assert [*held] == ([id(new)] if keeps else [])
 
 

@@ -1,6 +1,7 @@
 """Who has a name, of MCP servers and plugins: who served it first, of those that are here."""
 
 import json
+import queue
 import shutil
 import sys
 from pathlib import Path
@@ -128,14 +129,16 @@ def test_a_plugin_that_sorts_first_does_not_take_the_name_of_the_server_of_an_ol
     assert states == {"echo": ("mcp:box", "ok"), "aaa-box_echo": ("mcp:aaa-box", "ok")}
 
 
-@pytest.mark.parametrize("user_first", [True, False])
-def test_a_server_that_hangs_at_its_start_keeps_no_name_from_the_record(servers, user_first):
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_server_that_hangs_at_its_start_keeps_no_name_from_the_record(servers, is_last):
     hangs = '[mcp.slow]\ncommand = "sleep"\nargs = ["600"]\n'
     tables = [servers.table("box", "echo"), hangs]
-    servers.write(*(tables if user_first else tables[::-1]))
+    servers.write(*(tables if is_last else tables[::-1]))
+    news = queue.SimpleQueue()
     with servers.app() as app:
-        while app.catalog.tools.get("echo") is None:
-            app.refresh()
+        app.subscribe(news.put)
+        while "echo" not in app.catalog.tools:
+            news.get(timeout=120)
     servers.plugin("newer", "echo")
     with servers.app() as app:
         states = {it.source: str(it.state) for it in app.catalog.all_tools if it.name == "echo"}
@@ -233,7 +236,7 @@ def test_a_registration_that_is_refused_takes_no_name_from_a_server(servers):
         own = StdioServer(command=sys.executable, args=tuple(servers.book("find", name="own")))
         with pytest.raises(DefinitionError):
             app.register_mcp_server(own, name="box", timeout=-1)
-        assert app.session().call_sync("echo", {}).text != ""
+        assert [state.name for state in app.mcp_server_states] == ["box"]
         assert servers.states(app) == {"echo": ("mcp:box", "ok")}
 
 

@@ -276,6 +276,10 @@ class Selection:
             f"satchel enable {quote(name)}{match.file.option}",
         )
 
+    def allows_tool(self, source: str, tool: str) -> bool:
+        """Return whether a tool is not disabled, by itself or with its plugin or server."""
+        return self.disabled("tool", tool, (f"{source}:{tool}", source)) is None
+
     def withheld(self, unit: str) -> Diagnostic | None:
         """Return a diagnostic while it is not known whether a plugin or server is disabled."""
         file = next((file for file in self.files if file.hides_choices), None)

@@ -119,7 +119,7 @@ def _is_absent(path: str) -> bool:
     except ValueError:
         return True
     except OSError:
-        return False
+        pass
     return False
 
 

@@ -67,11 +67,10 @@ def _without_disabled_tools(
     """Remove the code of tools that the user disabled: they need no values."""
     if not selection.chooses:
         return contribution
-    plugin = contribution.name
     disabled = {
         tool.name
         for tool in contribution.tools
-        if selection.disabled("tool", tool.name, (f"{plugin}:{tool.name}", plugin))
+        if not selection.allows_tool(contribution.name, tool.name)
     }
     if not disabled:
         return contribution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from shlex import quote
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from satchel.catalog.catalog_entries import PluginContribution
     from satchel.configuration.selection import Selection
     from satchel.loader.loader_config import LoaderConfig
+    from satchel.loader.pass_provider import Candidate
     from satchel.loader.scan_cache import ScanCache
     from satchel.mcp_servers.server_contributions import ServerOffer
     from satchel.trust.name_owners import NameOwners
@@ -33,26 +34,16 @@ def name_rules(config: LoaderConfig, selection: Selection, now: ScanCache) -> Na
     rules = NameRules(is_chosen=partial(is_named, selection), unfinished=now.imported.unfinished)
     if owners is None:
         return rules
-    return replace(
-        rules,
-        owners=partial(_owners_of, config),
-        owned=(lambda _: ()) if config.lock is not None else partial(owners.names_of, "skill"),
-        units={offer.source: offer.unit for offer in config.servers},
-        servers=_servers_here(config.servers, now.left_out, selection)
-        if config.connects_servers
-        else {},
-    )
+    here = _servers_here(config.servers, now.left_out, selection) if config.connects_servers else {}
 
+    def owners_of(kind: str, name: str) -> tuple[str, ...]:
+        return () if kind == "skill" and config.lock is not None else owners.of(kind, name)
 
-def _owners_of(config: LoaderConfig, kind: str, name: str) -> tuple[str, ...]:
-    if config.owners is None or (kind == "skill" and config.lock is not None):
-        return ()
-    return config.owners.of(kind, name)
+    def owned_by(folder: str) -> tuple[str, ...]:
+        return () if config.lock is not None else owners.names_of("skill", folder)
 
-
-def is_enabled(selection: Selection, source: str, tool: str) -> bool:
-    """Return whether a tool of a plugin or server is not disabled by name."""
-    return selection.disabled("tool", tool, (f"{source}:{tool}", source)) is None
+    units = {offer.source: offer.unit for offer in config.servers}
+    return replace(rules, owners=owners_of, owned=owned_by, units=units, servers=here)
 
 
 def _servers_here(
@@ -61,7 +52,7 @@ def _servers_here(
     """Return the units of the servers that are declared, each with whether it keeps a name."""
 
     def keeps(offer: ServerOffer, name: str) -> bool:
-        return offer.config.keeps(name) and is_enabled(selection, offer.source, name)
+        return offer.config.keeps(name) and selection.allows_tool(offer.source, name)
 
     servers: dict[str, Callable[[str], bool]]
     servers = {f"mcp:{place}": _is_kept for place in left_out.values()}
@@ -80,17 +71,16 @@ def is_named(selection: Selection, kind: str, address: str) -> bool:
 
 
 def held_newcomers(
-    contributions: Iterable[PluginContribution],
-    with_code: Collection[int],
-    config: LoaderConfig,
-    selection: Selection,
+    candidates: Sequence[Candidate], config: LoaderConfig, selection: Selection
 ) -> dict[int, PluginContribution]:
     """Return the plugins that would take the name of one that was served before, by their ids.
 
-    Only those `with_code`, by their ids, are held. A plugin that is broken keeps its name, which
-    may not be readable now.
+    Only those with code are held. A plugin that is broken keeps its name, which may not be
+    readable now.
     """
+    contributions = (it.contribution for it in candidates)
     present = [it for it in contributions if it.state is not Status.DISABLED]
+    with_code = {id(it.contribution) for it in candidates if it.load}
     keepers = {it.unit: it for it in present if not _is_data_only(it)}
     is_any_unsure = any(it.state in _UNSURE for it in keepers.values())
     numbers = Counter(it.name for it in present)
@@ -156,7 +146,7 @@ def enabled_tools(item: PluginContribution, selection: Selection) -> frozenset[s
     if item.state is Status.DISABLED:
         return frozenset()
     names = (tool.name for tool in item.tools)
-    return frozenset(name for name in names if is_enabled(selection, item.name, name))
+    return frozenset(name for name in names if selection.allows_tool(item.name, name))
 
 
 def server_names(

@@ -48,9 +48,7 @@ def import_plugins(
     With `may_heal`, those that lacked a module are tried again.
     """
     judged = [_unless_unknown(inputs, _judged(inputs, item)) for item in candidates]
-    all_judged = [item.contribution for item in judged]
-    with_code = {id(item.contribution) for item in judged if item.load}
-    held = held_newcomers(all_judged, with_code, inputs.config, inputs.selection)
+    held = held_newcomers(judged, inputs.config, inputs.selection)
     contributions: dict[Unit, PluginContribution] = {}
     pending: dict[Unit, PendingImport] = {}
     served: set[str] = set()
