@@ -260,7 +260,7 @@ def test_check_without_a_file_and_with_a_broken_one_says_so(run, here):
     for options in (("lock", "--check"), ("list", "--locked"), ("list", "--frozen")):
         result = run(*options)
         assert result.exit_code == 1
-        assert "is not a lock file: it was written by a newer version" in result.stderr
+        assert "was written by a newer version of Satchel (update Satchel)" in result.stderr
 
 
 def test_locked_refuses_a_change_and_frozen_leaves_it_out(run, here, locked, write_skill):

@@ -14,7 +14,7 @@ from satchel.text import one_line, shorten
 
 LOCK_FILE = "satchel.lock"
 _VERSION = 1
-_TOO_NEW = "it was written by a newer version of Satchel"
+_TOO_NEW = "was written by a newer version of Satchel"
 _PLACES: Mapping[str, str] = MappingProxyType(
     {
         "skill": "path",
@@ -169,12 +169,11 @@ def read_lock(data: bytes, path: str) -> Lock:
         table = tomllib.loads(data.decode("utf-8-sig"))
         return Lock(_entries(table))
     except (ValueError, RecursionError) as problem:  # also `UnicodeDecodeError`, `TOMLDecodeError`
-        reason = shorten(one_line(str(problem)), 200)
-        raise SatchelError(
-            f"is not a lock file: {reason}",
-            where=path,
-            fix="restore it, or delete it, review what is loaded, and run 'satchel lock'",
-        ) from None
+        reason, fix = shorten(one_line(str(problem)), 200), "update Satchel"
+        if reason != _TOO_NEW:
+            reason = f"is not a lock file: {reason}"
+            fix = "restore it, or delete it, review what is loaded, and run 'satchel lock'"
+        raise SatchelError(reason, where=path, fix=fix) from None
 
 
 def _entries(table: Mapping[str, Any]) -> Iterator[LockEntry]:
